@@ -1,0 +1,3 @@
+//! Not filled yet.
+
+fn main() {}
