@@ -1,1 +1,3 @@
-//! Not filled yet.
+//! magnum-conductor as a library.
+
+pub mod drivers;

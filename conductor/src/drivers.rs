@@ -1,0 +1,17 @@
+//! Driver engines: what runs a driver that `magnum_common::drivers` found.
+//!
+//! Discovery and resolution (names, versions, cluster types, the priority chain) are pure code that the API
+//! needs too and live in `common`; here is only what works.
+
+pub mod call;
+pub mod driver;
+pub mod error;
+pub mod registry;
+
+pub use call::{
+    ClusterChanges, ClusterRef, DriverCall, DriverReport, NoProgress, NodeGroupChanges, Observation,
+    Progress, ProgressSink,
+};
+pub use driver::Driver;
+pub use error::DriverError;
+pub use registry::Registry;

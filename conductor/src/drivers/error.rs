@@ -1,0 +1,32 @@
+//! Why a driver could not do what it was asked, and what that means for the operation.
+
+use magnum_common::error::ErrorClass;
+
+/// A driver's failure. The text ends up in the cluster's `status_reason`, which users read: no secrets, no SQL.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DriverError {
+    /// May succeed later without anybody changing anything: the operation is tried again by its schedule.
+    #[error("{0}")]
+    Transient(String),
+    /// Will fail again: the operation ends, the cluster becomes `*_FAILED`.
+    #[error("{0}")]
+    Permanent(String),
+    /// The driver cannot do this at all: the operation is refused and the cluster's status left alone.
+    #[error("{0}")]
+    NotSupported(String),
+    /// The call was stopped from outside (a delete asked it to, the lease is gone, the process ends). Says
+    /// nothing about the cluster; whoever cancelled knows what comes next.
+    #[error("the call was cancelled")]
+    Cancelled,
+}
+
+impl DriverError {
+    /// What to do with the operation.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Transient(_) | Self::Cancelled => ErrorClass::Transient,
+            Self::Permanent(_) => ErrorClass::Permanent,
+            Self::NotSupported(_) => ErrorClass::NotSupported,
+        }
+    }
+}
