@@ -155,6 +155,7 @@ exceptions! {
     UnsupportedVersion DISPATCHER 500;
     IncompatibleObjectVersion VERSIONED_OBJECTS 500;
     UnsupportedObjectError VERSIONED_OBJECTS 500;
+    InvalidTargetVersion VERSIONED_OBJECTS 500;
 }
 
 /// One failure, told to a user or a peer in Magnum's words.

@@ -1,0 +1,430 @@
+//! Objects from and to the domain's types.
+//!
+//! A received object can be read in three ways, and a caller has to say which one it means:
+//! * [`Received::model`]: everything that is set (an object that was loaded from the database);
+//! * [`Received::created`]: only what was changed (an object that is to be inserted: Magnum inserts changed
+//!   fields only);
+//! * [`Received::apply`]: what was changed, onto the row as it is now (an object that is to be saved).
+
+use std::marker::PhantomData;
+
+use serde_json::{Map, Value};
+
+use crate::error::{Exception, Fault};
+use crate::ids::{ClusterUuid, NodeGroupUuid, TemplateUuid};
+use crate::model::{ClusterStatus, HealthStatus, StringMap, Timestamp};
+use crate::secret::Secret;
+
+use super::object::VersionedObject;
+use super::schema::Schema;
+
+/// A domain type that travels as a versioned object.
+pub trait WireModel: Sized {
+    /// Its class.
+    const SCHEMA: &'static Schema;
+
+    /// A value with everything at its default, and the identity that `object` gives.
+    ///
+    /// # Errors
+    /// `ValueError` that names a field without which there is no such thing.
+    fn blank(object: &VersionedObject) -> Result<Self, Fault>;
+
+    /// A field's wire value; `None` for a field this type does not hold.
+    fn field(&self, name: &str) -> Option<Value>;
+
+    /// Takes a coerced wire value into a field; false for a field this type does not hold.
+    ///
+    /// # Errors
+    /// `ValueError` for a value that the rows cannot hold.
+    fn set_field(&mut self, name: &str, value: &Value) -> Result<bool, Fault>;
+}
+
+/// A field's Rust type and its wire values.
+pub trait WireValue: Sized {
+    /// The wire value; null for an absent one.
+    fn to_wire(&self) -> Value;
+
+    /// From a coerced wire value.
+    ///
+    /// # Errors
+    /// `ValueError` that names the field.
+    fn from_wire(field: &str, value: &Value) -> Result<Self, Fault>;
+}
+
+fn unusable(field: &str, why: &str) -> Fault {
+    Fault::new(Exception::ValueError, format!("Field {field} {why}"))
+}
+
+macro_rules! wire_texts {
+    ($($type:ty, $read:expr, $make:expr;)*) => {
+        $(impl WireValue for $type {
+            fn to_wire(&self) -> Value {
+                let read: fn(&$type) -> &str = $read;
+                Value::from(read(self))
+            }
+
+            fn from_wire(field: &str, value: &Value) -> Result<Self, Fault> {
+                let make: fn(&str) -> $type = $make;
+                value.as_str().map(make).ok_or_else(|| unusable(field, "must be a string"))
+            }
+        })*
+    };
+}
+
+wire_texts! {
+    String, String::as_str, str::to_owned;
+    Secret, Secret::expose, |text| Secret::new(text);
+    ClusterUuid, ClusterUuid::as_str, |text| ClusterUuid::new(text);
+    TemplateUuid, TemplateUuid::as_str, |text| TemplateUuid::new(text);
+    NodeGroupUuid, NodeGroupUuid::as_str, |text| NodeGroupUuid::new(text);
+}
+
+macro_rules! wire_enums {
+    ($($type:ty),*) => {
+        $(impl WireValue for $type {
+            fn to_wire(&self) -> Value {
+                Value::from(self.as_str())
+            }
+
+            fn from_wire(field: &str, value: &Value) -> Result<Self, Fault> {
+                value
+                    .as_str()
+                    .and_then(|text| text.parse().ok())
+                    .ok_or_else(|| unusable(field, "has a value that is not in its list"))
+            }
+        })*
+    };
+}
+
+wire_enums!(ClusterStatus, HealthStatus);
+
+impl WireValue for i32 {
+    fn to_wire(&self) -> Value {
+        Value::from(*self)
+    }
+
+    fn from_wire(field: &str, value: &Value) -> Result<Self, Fault> {
+        value
+            .as_i64()
+            .and_then(|number| Self::try_from(number).ok())
+            .ok_or_else(|| unusable(field, "must be a number between -2147483648 and 2147483647"))
+    }
+}
+
+impl WireValue for bool {
+    fn to_wire(&self) -> Value {
+        Value::Bool(*self)
+    }
+
+    fn from_wire(field: &str, value: &Value) -> Result<Self, Fault> {
+        value
+            .as_bool()
+            .ok_or_else(|| unusable(field, "must be true or false"))
+    }
+}
+
+impl WireValue for Timestamp {
+    fn to_wire(&self) -> Value {
+        Value::from(self.format("%Y-%m-%dT%H:%M:%SZ").to_string())
+    }
+
+    fn from_wire(field: &str, value: &Value) -> Result<Self, Fault> {
+        value
+            .as_str()
+            .and_then(|text| chrono::DateTime::parse_from_rfc3339(text).ok())
+            .map(|time| time.naive_utc())
+            .ok_or_else(|| unusable(field, "must be a time"))
+    }
+}
+
+/// Null reads as the empty map: the domain does not tell them apart, and rows never hold null here.
+impl WireValue for StringMap {
+    fn to_wire(&self) -> Value {
+        let entries = self
+            .iter()
+            .map(|(key, value)| (key.clone(), Value::from(value.as_str())));
+        Value::Object(entries.collect())
+    }
+
+    fn from_wire(field: &str, value: &Value) -> Result<Self, Fault> {
+        let empty = Map::new();
+        let entries = match value {
+            Value::Null => &empty,
+            Value::Object(entries) => entries,
+            _ => return Err(unusable(field, "must be a map of strings")),
+        };
+        entries
+            .iter()
+            .map(|(key, value)| Ok((key.clone(), String::from_wire(field, value)?)))
+            .collect()
+    }
+}
+
+/// Null reads as the empty list.
+impl WireValue for Vec<String> {
+    fn to_wire(&self) -> Value {
+        Value::Array(self.iter().map(|item| Value::from(item.as_str())).collect())
+    }
+
+    fn from_wire(field: &str, value: &Value) -> Result<Self, Fault> {
+        match value {
+            Value::Null => Ok(Self::new()),
+            Value::Array(items) => items.iter().map(|item| String::from_wire(field, item)).collect(),
+            _ => Err(unusable(field, "must be a list")),
+        }
+    }
+}
+
+/// Null reads as the empty list.
+impl WireValue for Vec<Value> {
+    fn to_wire(&self) -> Value {
+        Value::Array(self.clone())
+    }
+
+    fn from_wire(field: &str, value: &Value) -> Result<Self, Fault> {
+        match value {
+            Value::Null => Ok(Self::new()),
+            Value::Array(items) => Ok(items.clone()),
+            _ => Err(unusable(field, "must be a list")),
+        }
+    }
+}
+
+impl<T: WireValue> WireValue for Option<T> {
+    fn to_wire(&self) -> Value {
+        self.as_ref().map_or(Value::Null, T::to_wire)
+    }
+
+    fn from_wire(field: &str, value: &Value) -> Result<Self, Fault> {
+        if value.is_null() {
+            return Ok(None);
+        }
+        T::from_wire(field, value).map(Some)
+    }
+}
+
+/// Implements [`WireModel`] for a struct whose fields are called as on the wire.
+macro_rules! wire_model {
+    ($type:ty, $schema:expr, $blank:expr, [$($field:ident)*]) => {
+        impl $crate::objects::WireModel for $type {
+            const SCHEMA: &'static $crate::objects::Schema = &$schema;
+
+            fn blank(
+                object: &$crate::objects::VersionedObject,
+            ) -> Result<Self, $crate::error::Fault> {
+                let blank: fn(&$crate::objects::VersionedObject) -> Result<$type, $crate::error::Fault> =
+                    $blank;
+                blank(object)
+            }
+
+            fn field(&self, name: &str) -> Option<serde_json::Value> {
+                use $crate::objects::convert::WireValue as _;
+                match name {
+                    $(stringify!($field) => Some(self.$field.to_wire()),)*
+                    _ => None,
+                }
+            }
+
+            fn set_field(
+                &mut self,
+                name: &str,
+                value: &serde_json::Value,
+            ) -> Result<bool, $crate::error::Fault> {
+                use $crate::objects::convert::WireValue;
+                match name {
+                    $(stringify!($field) => self.$field = WireValue::from_wire(name, value)?,)*
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+        }
+    };
+}
+pub(super) use wire_model;
+
+/// The object with every field set and nothing changed, as a row that was just read. A field that the class
+/// wants and the value does not have (the `id` of what is not inserted yet) stays not set.
+pub fn encode<M: WireModel>(model: &M) -> Value {
+    object_of(model, |_| true, &[]).encode()
+}
+
+/// As [`encode`], with these fields marked as changed.
+pub fn encode_with_changes<M: WireModel>(model: &M, changed: &[&str]) -> Value {
+    object_of(model, |_| true, changed).encode()
+}
+
+/// The object with only these fields set, all of them changed: how an object that is to be created travels.
+pub fn encode_changed<M: WireModel>(model: &M, changed: &[&str]) -> Value {
+    object_of(model, |name| changed.contains(&name), changed).encode()
+}
+
+/// The names of the fields in which two values differ, in wire order.
+pub fn changed_fields<M: WireModel>(before: &M, after: &M) -> Vec<&'static str> {
+    M::SCHEMA
+        .fields
+        .iter()
+        .map(|field| field.name)
+        .filter(|name| before.field(name) != after.field(name))
+        .collect()
+}
+
+/// The object with the fields that `wanted` picks, with `changed` marked.
+pub fn object_of<M: WireModel>(
+    model: &M,
+    wanted: impl Fn(&str) -> bool,
+    changed: &[&str],
+) -> VersionedObject {
+    let mut object = VersionedObject::new(M::SCHEMA);
+    for field in M::SCHEMA.fields {
+        if !wanted(field.name) {
+            continue;
+        }
+        let Some(value) = model.field(field.name) else {
+            continue;
+        };
+        if value.is_null() && !field.nullable {
+            continue;
+        }
+        // A value the class refuses can only be text of an old row (a COE that is gone): the peer could not
+        // read the object with it, and can without it.
+        if let Err(fault) = object.load(field.name, &value) {
+            tracing::warn!(
+                object = M::SCHEMA.name,
+                field = field.name,
+                "left out of a versioned object: {fault}"
+            );
+        }
+    }
+    for field in M::SCHEMA.fields {
+        if changed.contains(&field.name) {
+            object.mark_changed(field.name);
+        }
+    }
+    object
+}
+
+/// An object that arrived, of the class of `M`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Received<M> {
+    object: VersionedObject,
+    model: PhantomData<fn() -> M>,
+}
+
+impl<M: WireModel> Received<M> {
+    /// Reads one from a message.
+    ///
+    /// # Errors
+    /// As [`VersionedObject::decode`], and `ValueError` for an object of another class.
+    pub fn decode(value: &Value) -> Result<Self, Fault> {
+        Self::from_object(VersionedObject::decode(value)?)
+    }
+
+    /// From an object that is decoded already.
+    ///
+    /// # Errors
+    /// `ValueError` for an object of another class.
+    pub fn from_object(object: VersionedObject) -> Result<Self, Fault> {
+        if object.name() != M::SCHEMA.name {
+            return Err(Fault::new(
+                Exception::ValueError,
+                format!(
+                    "An object of type {} is required, not a {}",
+                    M::SCHEMA.name,
+                    object.name()
+                ),
+            ));
+        }
+        Ok(Self {
+            object,
+            model: PhantomData,
+        })
+    }
+
+    /// The object.
+    pub fn object(&self) -> &VersionedObject {
+        &self.object
+    }
+
+    /// The object, owned.
+    pub fn into_object(self) -> VersionedObject {
+        self.object
+    }
+
+    /// The text of a field; `None` when it is not set or null.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.object.text(field)
+    }
+
+    /// The names of the changed fields.
+    pub fn changes(&self) -> &[&'static str] {
+        self.object.changes()
+    }
+
+    /// The value with all set fields; the others have their defaults.
+    ///
+    /// # Errors
+    /// `ValueError` that names a field which is missing or which the rows cannot hold.
+    pub fn model(&self) -> Result<M, Fault> {
+        self.fill(M::blank(&self.object)?, |_| true)
+    }
+
+    /// The value to insert: only changed fields are taken; the others, also set ones, have their defaults.
+    ///
+    /// # Errors
+    /// As [`Self::model`].
+    pub fn created(&self) -> Result<M, Fault> {
+        self.fill(M::blank(&self.object)?, |name| self.object.is_changed(name))
+    }
+
+    /// Takes the changed fields onto `current`, and says which they were. `id`, `created_at` and `updated_at`
+    /// belong to the database and are left alone.
+    ///
+    /// # Errors
+    /// `InvalidParameterValue` when the uuid was changed; `ValueError` as [`Self::model`]. `current` may have
+    /// been changed in part then.
+    pub fn apply(&self, current: &mut M) -> Result<Vec<&'static str>, Fault> {
+        let mut applied = Vec::new();
+        for name in self.object.changes() {
+            let Some(value) = self.object.get(name) else {
+                continue;
+            };
+            match *name {
+                "id" | "created_at" | "updated_at" => continue,
+                "uuid" if current.field(name).as_ref() == Some(value) => continue,
+                "uuid" => {
+                    return Err(Fault::invalid_parameter(format!(
+                        "Cannot overwrite UUID for an existing {}.",
+                        M::SCHEMA.name
+                    )));
+                }
+                _ => {}
+            }
+            if current.set_field(name, value)? {
+                applied.push(*name);
+            }
+        }
+        Ok(applied)
+    }
+
+    fn fill(&self, mut model: M, wanted: impl Fn(&str) -> bool) -> Result<M, Fault> {
+        for (name, value) in self.object.set_fields() {
+            if wanted(name) {
+                model.set_field(name, value)?;
+            }
+        }
+        Ok(model)
+    }
+}
+
+/// The text of a field without which there is no such thing.
+///
+/// # Errors
+/// `ValueError` that names the field.
+pub(super) fn wanted<'a>(object: &'a VersionedObject, field: &str) -> Result<&'a str, Fault> {
+    object.text(field).ok_or_else(|| {
+        Fault::new(
+            Exception::ValueError,
+            format!("Field `{field}' of {} is not set", object.name()),
+        )
+    })
+}
