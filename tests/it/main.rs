@@ -1,3 +1,15 @@
-//! Not filled yet.
+//! The single integration binary: one link for all tests, one set of servers for all of them.
+//!
+//! One module per topic; each says in its documentation what it proves. Nothing is ever ignored or skipped:
+//! a test that needs a server fails when the server is missing.
 
-fn main() {}
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a failed expectation is how a test fails"
+)]
+
+mod harness;
+mod house;

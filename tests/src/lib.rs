@@ -1,1 +1,33 @@
-//! Not filled yet.
+//! The test harness: real servers, real programs, real Python peers.
+//!
+//! Nothing here is a mock of something that can be had for real. RabbitMQ, MariaDB and PostgreSQL are
+//! private instances of the installed packages, on free ports, one set per test process, started when the
+//! first test asks; each test gets its own vhost and its own database. A missing server is a failed test
+//! with a message that says what to install, never a skipped one.
+//!
+//! | module | topic |
+//! |---|---|
+//! | [`run_dir`], [`sweep`] | where a run keeps its files; nothing outlives the run, however it ends |
+//! | [`server`], [`ports`], [`wait`] | starting, stopping and waiting for a server process |
+//! | [`rabbitmq`], [`management`] | the broker; vhosts, queues as the broker sees them |
+//! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
+//! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
+//! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
+//! | [`oslo_peer`] | Python peers, driven by JSON lines |
+//!
+//! It does not isolate tests from each other's load: two tests share two cores, so deadlines are generous
+//! and nothing is proven by how long it took.
+
+pub mod chaos_proxy;
+pub mod databases;
+pub mod management;
+pub mod mariadb;
+pub mod ports;
+pub mod postgres;
+pub mod rabbitmq;
+pub mod run_dir;
+pub mod server;
+pub mod sweep;
+pub mod wait;
+
+pub use databases::{Backend, TestDatabase};

@@ -1,0 +1,273 @@
+//! A private RabbitMQ node, from the installed package, with its own data, logs, cookie, epmd and ports.
+//!
+//! One node per test process for everything that only needs a broker ([`Rabbitmq::shared`], a vhost per
+//! test), and one of its own for a test that stops or kills it ([`Rabbitmq::dedicated`]). The management
+//! plugin is on: it makes a vhost in milliseconds where `rabbitmqctl` starts a virtual machine for each
+//! command, and it shows queues with their arguments as the broker knows them.
+//!
+//! The node keeps its ports and data across [`Rabbitmq::stop`] and [`Rabbitmq::start`], so clients that
+//! reconnect meet the same durable and quorum queues. It does not form clusters.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use nix::sys::signal::Signal;
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::management::Management;
+use crate::ports::free_port;
+use crate::run_dir::run_dir;
+use crate::server::ServerProcess;
+
+/// User of every vhost; management administrator too.
+pub const USER: &str = "magnum";
+/// Password of [`USER`].
+pub const PASSWORD: &str = "rabbit-secret";
+
+const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+const START_WITHIN: Duration = Duration::from_secs(120);
+const STOP_WITHIN: Duration = Duration::from_secs(30);
+
+/// One node. Its methods take `&self`, so that a test can restart it while others hold a reference.
+#[derive(Debug)]
+pub struct Rabbitmq {
+    name: String,
+    folder: PathBuf,
+    amqp_port: u16,
+    management_port: u16,
+    epmd_port: u16,
+    distribution_port: u16,
+    processes: Mutex<Processes>,
+}
+
+#[derive(Debug, Default)]
+struct Processes {
+    node: Option<ServerProcess>,
+    epmd: Option<ServerProcess>,
+}
+
+impl Rabbitmq {
+    /// The node that all tests of this process share; never stopped.
+    pub async fn shared() -> Result<&'static Self> {
+        static SHARED: OnceCell<Rabbitmq> = OnceCell::const_new();
+        SHARED.get_or_try_init(Self::dedicated).await
+    }
+
+    /// A node of one's own, to be stopped, killed and started again. Takes some five seconds.
+    pub async fn dedicated() -> Result<Self> {
+        ensure!(
+            Path::new(PROGRAM).exists(),
+            "RabbitMQ is not installed ({PROGRAM} is missing); tests/run installs rabbitmq-server"
+        );
+        let mut last = None;
+        for _ in 0..3 {
+            let node = Self::prepare()?;
+            match node.start().await {
+                Ok(()) => return Ok(node),
+                // Another process may have taken one of the ports since they were chosen.
+                Err(error) => last = Some(error),
+            }
+            node.kill().await.ok();
+        }
+        bail!(
+            "RabbitMQ does not start: {:#}",
+            last.context("no attempt was made")?
+        )
+    }
+
+    fn prepare() -> Result<Self> {
+        let run = run_dir()?;
+        let folder = run.folder("rabbitmq")?;
+        let name = folder
+            .file_name()
+            .context("unnamed folder")?
+            .to_string_lossy()
+            .into_owned();
+        let node = Self {
+            name,
+            amqp_port: free_port()?,
+            management_port: free_port()?,
+            epmd_port: free_port()?,
+            distribution_port: free_port()?,
+            folder,
+            processes: Mutex::default(),
+        };
+        fs::create_dir_all(node.folder.join("home"))?;
+        fs::write(node.folder.join("env.conf"), "")?;
+        fs::write(node.folder.join("enabled_plugins"), "[rabbitmq_management].\n")?;
+        fs::write(node.folder.join("rabbitmq.conf"), node.configuration())?;
+        Ok(node)
+    }
+
+    fn configuration(&self) -> String {
+        format!(
+            "listeners.tcp.1 = 127.0.0.1:{amqp}\n\
+             management.tcp.ip = 127.0.0.1\n\
+             management.tcp.port = {management}\n\
+             collect_statistics_interval = 1000\n\
+             default_user = {USER}\n\
+             default_pass = {PASSWORD}\n\
+             log.console = true\n\
+             log.console.level = info\n\
+             log.file = false\n\
+             disk_free_limit.absolute = 50MB\n\
+             raft.wal_max_size_bytes = 32000000\n",
+            amqp = self.amqp_port,
+            management = self.management_port,
+        )
+    }
+
+    /// Starts the node on the data it has. An error when it runs already.
+    pub async fn start(&self) -> Result<()> {
+        let mut processes = self.processes.lock().await;
+        ensure!(processes.node.is_none(), "{} runs already", self.name);
+        if processes.epmd.is_none() {
+            let mut epmd = Command::new("epmd");
+            epmd.args(["-port", &self.epmd_port.to_string(), "-address", "127.0.0.1"]);
+            processes.epmd = Some(ServerProcess::spawn(
+                &format!("{}-epmd", self.name),
+                epmd,
+                Signal::SIGTERM,
+            )?);
+        }
+        let mut node = ServerProcess::spawn(&self.name, self.command(), Signal::SIGTERM)?;
+        let management = self.management();
+        let amqp = self.address();
+        let ready = node
+            .wait_ready(START_WITHIN, async || {
+                tokio::net::TcpStream::connect(amqp).await.context("AMQP port")?;
+                management.overview().await
+            })
+            .await;
+        processes.node = Some(node);
+        ready
+    }
+
+    fn command(&self) -> Command {
+        let folder = &self.folder;
+        let mut command = Command::new(PROGRAM);
+        command
+            .current_dir(folder)
+            .env_clear()
+            .env(
+                "PATH",
+                std::env::var_os("PATH").unwrap_or_else(|| "/usr/sbin:/usr/bin:/sbin:/bin".into()),
+            )
+            .env("LANG", "C.UTF-8")
+            .env("HOME", folder.join("home"))
+            .env("ERL_EPMD_PORT", self.epmd_port.to_string())
+            .env("RABBITMQ_NODENAME", format!("{}@localhost", self.name))
+            .env("RABBITMQ_DIST_PORT", self.distribution_port.to_string())
+            .env("RABBITMQ_CONF_ENV_FILE", folder.join("env.conf"))
+            .env("RABBITMQ_CONFIG_FILE", folder.join("rabbitmq.conf"))
+            .env("RABBITMQ_ADVANCED_CONFIG_FILE", folder.join("no-advanced.config"))
+            .env("RABBITMQ_ENABLED_PLUGINS_FILE", folder.join("enabled_plugins"))
+            .env("RABBITMQ_MNESIA_BASE", folder.join("mnesia"))
+            .env("RABBITMQ_LOG_BASE", folder.join("log"))
+            .env("RABBITMQ_PID_FILE", folder.join("pid"))
+            // The script then becomes the virtual machine itself instead of waiting for it: one process to
+            // signal, and SIGTERM ends it without a detour over rabbitmqctl.
+            .env("RABBITMQ_ALLOW_INPUT", "1")
+            // No busy waiting: on two cores it would take the time that the tests need.
+            .env(
+                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+                "-noinput +sbwt none +sbwtdcpu none +sbwtdio none",
+            );
+        command
+    }
+
+    /// Stops the node in order, as an operator would. Data and ports stay.
+    pub async fn stop(&self) -> Result<()> {
+        match self.processes.lock().await.node.take() {
+            Some(node) => node.stop(STOP_WITHIN).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// `kill -9` of the node. Data and ports stay.
+    pub async fn kill(&self) -> Result<()> {
+        match self.processes.lock().await.node.take() {
+            Some(node) => node.kill().await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Stops and starts again.
+    pub async fn restart(&self) -> Result<()> {
+        self.stop().await?;
+        self.start().await
+    }
+
+    /// Where AMQP is spoken.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.amqp_port))
+    }
+
+    /// The management interface of this node.
+    pub fn management(&self) -> Management {
+        Management::new(SocketAddr::from(([127, 0, 0, 1], self.management_port)))
+    }
+
+    /// A new vhost with an unguessable name, so that tests cannot see each other's queues.
+    pub async fn vhost(&self) -> Result<Vhost> {
+        let name = format!("test-{:016x}", rand::random::<u64>());
+        let management = self.management();
+        management.create_vhost(&name).await?;
+        Ok(Vhost {
+            name,
+            address: self.address(),
+            management,
+        })
+    }
+}
+
+/// A new vhost of the shared node.
+pub async fn vhost() -> Result<Vhost> {
+    Rabbitmq::shared().await?.vhost().await
+}
+
+/// One test's own part of a node.
+#[derive(Debug, Clone)]
+pub struct Vhost {
+    /// Its name.
+    pub name: String,
+    /// Where its node speaks AMQP.
+    pub address: SocketAddr,
+    management: Management,
+}
+
+impl Vhost {
+    /// oslo.messaging's URL of this vhost.
+    pub fn transport_url(&self) -> String {
+        self.transport_url_via(self.address)
+    }
+
+    /// The same through another address, such as a [`crate::chaos_proxy::ChaosProxy`]'s.
+    pub fn transport_url_via(&self, address: SocketAddr) -> String {
+        format!("rabbit://{USER}:{PASSWORD}@{address}/{}", self.name)
+    }
+
+    /// The same for AMQP libraries.
+    pub fn amqp_url(&self) -> String {
+        format!("amqp://{USER}:{PASSWORD}@{}/{}", self.address, self.name)
+    }
+
+    /// What the broker itself says of this vhost.
+    pub fn management(&self) -> VhostView<'_> {
+        VhostView {
+            vhost: &self.name,
+            management: &self.management,
+        }
+    }
+}
+
+/// The management interface, narrowed to one vhost.
+#[derive(Debug)]
+pub struct VhostView<'a> {
+    pub(crate) vhost: &'a str,
+    pub(crate) management: &'a Management,
+}

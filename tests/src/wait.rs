@@ -1,0 +1,33 @@
+//! Waiting for a condition of another process.
+//!
+//! Between processes there is no barrier to wait on, so the condition itself is asked again and again; the
+//! deadline only decides when to give up, never when to go on.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use anyhow::bail;
+use tokio::time::Instant;
+
+/// How often a condition is asked.
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// Asks `condition` until it gives a value; an error says what was awaited and what the last answer was.
+///
+/// `condition` returns `Ok(value)` when true and `Err(what it saw)` when not yet.
+pub async fn until<T, E: Display>(
+    what: &str,
+    within: Duration,
+    mut condition: impl AsyncFnMut() -> Result<T, E>,
+) -> anyhow::Result<T> {
+    let deadline = Instant::now() + within;
+    loop {
+        match condition().await {
+            Ok(value) => return Ok(value),
+            Err(seen) if Instant::now() >= deadline => {
+                bail!("waited {within:?} for {what}; last seen: {seen:#}")
+            }
+            Err(_) => tokio::time::sleep(PERIOD).await,
+        }
+    }
+}
