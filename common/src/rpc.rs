@@ -1,1 +1,74 @@
-//! (in work)
+//! oslo.messaging's RPC, as Magnum's API and conductor use it.
+//!
+//! ```text
+//!  RpcClient ── request ──▶ envelope ──▶ Transport ══▶ broker ══▶ Transport ──▶ envelope ──▶ RpcServer
+//!      ▲                                                                                        │
+//!      └──────────── call table ◀── envelope ◀── Transport ◀══ broker ◀══ Transport ◀── reply ──┘
+//! ```
+//!
+//! | file | topic |
+//! |---|---|
+//! | `url`, `options` | where the broker is; what the settings say |
+//! | `target`, `topology` | names and declarations, pure, shared with Python peers |
+//! | `envelope`, `compression`, `request`, `reply`, `failure` | bytes to meaning and back, pure |
+//! | `message`, `transport`, `delivery` | the seam: publish, listen, settle |
+//! | `rabbit`, `fake` | its two sides: RabbitMQ, and one process |
+//! | `client`, `call`, `server`, `monitor` | asking and answering |
+//!
+//! **Guaranteed.** A cast that returned is in a queue, confirmed by the broker, and is delivered until somebody
+//! acknowledges it. A listener outlives the loss of the broker. No bytes from the wire can panic a program:
+//! what cannot be read is set aside with its reason.
+//!
+//! **Not guaranteed.** Exactly-once: a message may arrive twice and carries a unique id by which the journal
+//! tells. A confirmation outlives a restart of the broker only in a durable queue (`rabbit_quorum_queue`).
+//! Order between several conductors.
+
+mod call;
+mod client;
+mod compression;
+mod delivery;
+mod envelope;
+mod failure;
+mod fake;
+mod message;
+mod monitor;
+mod options;
+mod rabbit;
+mod reply;
+mod request;
+mod server;
+mod target;
+mod topology;
+mod transport;
+mod url;
+
+use std::sync::Arc;
+
+pub use client::{CallError, CallOptions, RpcClient};
+pub use compression::CompressionError;
+pub use delivery::Delivery;
+pub use envelope::{DecodeError, decode, encode};
+pub use failure::RemoteFailure;
+pub use message::{OutgoingMessage, RawMessage, WireFormat};
+pub use monitor::CallMonitor;
+pub use options::{Addressing, LoginMethod, MAX_BODY_BYTES, OptionsError, RabbitOptions, RpcOptions};
+pub use reply::{Answer, WireReply};
+pub use request::{Malformed, ReplyAddress, Request, WireRequest};
+pub use server::{Incoming, RpcServer, reply};
+pub use target::{Names, Route, Target, direct, new_server_id};
+pub use topology::{Argument, Declaration, Exchange, ExchangeKind, Queue};
+pub use transport::{Health, ListenSpec, Listener, PublishError, Transport, TransportError};
+pub use url::{BrokerHost, RabbitUrl, TransportUrl, UrlError};
+
+/// A transport by its options. The network is first used by the first publish or listener.
+///
+/// `connection_name` is what an operator sees in the broker's list of connections.
+pub fn connect_with(
+    options: RpcOptions,
+    connection_name: &str,
+) -> Result<Arc<dyn Transport>, TransportError> {
+    match options.url {
+        TransportUrl::Fake(name) => Ok(fake::connect(&name, options.rabbit)),
+        TransportUrl::Rabbit(url) => rabbit::connect(url, options.rabbit, connection_name),
+    }
+}

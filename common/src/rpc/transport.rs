@@ -1,0 +1,182 @@
+//! The seam between what messages mean and how they travel.
+//!
+//! Two implementations: `rabbit` and `fake` (in one process). Guarantees that both give:
+//!
+//! * a publish returns only after the broker has taken the message, or with the reason why not;
+//! * a mandatory message that no queue takes is [`PublishError::Unroutable`];
+//! * a delivery belongs to one consumer until it is settled, and goes back to its queue when the consumer is
+//!   gone or the delivery is dropped unsettled;
+//! * a listener survives the loss of the broker: it reconnects, declares again, consumes again.
+//!
+//! Not given: exactly-once. A confirmed publish may have been sent twice, a settled delivery may come again
+//! after a reconnect. Requests carry a unique id for that reason.
+
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+
+use super::delivery::Delivery;
+use super::message::{OutgoingMessage, RawMessage};
+use super::options::{OptionsError, RabbitOptions};
+use super::topology::Declaration;
+
+/// A way to the broker.
+#[async_trait]
+pub trait Transport: Send + Sync {
+    /// Publishes once and waits for the broker's confirmation. Does not retry.
+    async fn publish(&self, message: OutgoingMessage) -> Result<(), PublishError>;
+
+    /// Declares and consumes. Returns when consuming has begun, however long the broker takes to come up.
+    async fn listen(&self, spec: ListenSpec) -> Result<Listener, TransportError>;
+
+    /// `[oslo_messaging_rabbit]` as it applies here: declarations depend on it.
+    fn options(&self) -> &RabbitOptions;
+
+    /// What is known about the connections right now.
+    fn health(&self) -> Health;
+
+    /// Ends all connections in good order. Unsettled deliveries go back to their queues.
+    async fn close(&self);
+}
+
+/// What a listener declares and consumes, on every connection anew.
+#[derive(Debug, Clone)]
+pub struct ListenSpec {
+    /// What it is for, in logs and in the connection's name.
+    pub purpose: &'static str,
+    /// Declarations and consumers, in order.
+    pub declarations: Vec<Declaration>,
+    /// Most deliveries held unsettled when the declarations do not limit them; 0 is no limit.
+    pub default_prefetch: u16,
+    /// A queue of this process, deleted when the listener stops.
+    pub delete_at_stop: Option<String>,
+}
+
+/// Why the broker did not take a message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PublishError {
+    /// No queue is bound for it: nobody listens, or nobody has ever listened.
+    #[error(
+        "no queue takes the message (exchange `{exchange}`, key `{routing_key}`): is a conductor running?"
+    )]
+    Unroutable {
+        /// Exchange.
+        exchange: String,
+        /// Routing key.
+        routing_key: String,
+    },
+    /// The broker refused to store it.
+    #[error("the broker refused to store the message")]
+    Nacked,
+    /// No confirmation in time. It may or may not have been stored.
+    #[error("the broker did not confirm the message in time")]
+    TimedOut,
+    /// No connection. It may or may not have been stored.
+    #[error("no connection to the broker: {0}")]
+    Disconnected(String),
+    /// Over the size cap.
+    #[error("the message has {size} bytes, more than the limit of {limit}")]
+    TooLarge {
+        /// Its size.
+        size: usize,
+        /// The cap.
+        limit: usize,
+    },
+    /// It could not be written.
+    #[error("the message cannot be encoded: {0}")]
+    Encode(String),
+}
+
+impl PublishError {
+    /// Whether sending the same message again may help.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unroutable { .. } | Self::Nacked | Self::TimedOut | Self::Disconnected(_) => true,
+            Self::TooLarge { .. } | Self::Encode(_) => false,
+        }
+    }
+}
+
+/// Why a transport cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TransportError {
+    /// Settings.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// TLS files.
+    #[error("[oslo_messaging_rabbit] {option}: {reason}")]
+    Tls {
+        /// The option whose file is at fault.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It was closed.
+    #[error("the transport is closed")]
+    Closed,
+}
+
+/// State of the connections, for health checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// Nothing needed a connection yet.
+    Idle,
+    /// At least one connection, and none is being restored.
+    Connected,
+    /// A connection is lost and being restored.
+    Reconnecting,
+    /// Closed by us.
+    Closed,
+}
+
+/// Deliveries of one [`ListenSpec`].
+#[derive(Debug)]
+pub struct Listener {
+    pub(super) deliveries: mpsc::UnboundedReceiver<(RawMessage, Delivery)>,
+    pub(super) commands: mpsc::UnboundedSender<ListenCommand>,
+}
+
+/// What a listener can be told. Each is answered when it is done.
+#[derive(Debug)]
+pub(super) enum ListenCommand {
+    /// Cancel the consumers; what was delivered stays ours.
+    Pause(oneshot::Sender<()>),
+    /// Consume again.
+    Resume(oneshot::Sender<()>),
+    /// Delete the process's queue and disconnect.
+    Stop(oneshot::Sender<()>),
+}
+
+impl Listener {
+    /// The next delivery; none after the listener has stopped. Safe to cancel.
+    pub async fn recv(&mut self) -> Option<(RawMessage, Delivery)> {
+        self.deliveries.recv().await
+    }
+
+    /// A delivery that is here already.
+    pub fn try_recv(&mut self) -> Option<(RawMessage, Delivery)> {
+        self.deliveries.try_recv().ok()
+    }
+
+    /// Stops taking messages from the broker. Deliveries already here can still be received and settled.
+    pub async fn pause(&self) {
+        self.command(ListenCommand::Pause).await;
+    }
+
+    /// Takes messages again.
+    pub async fn resume(&self) {
+        self.command(ListenCommand::Resume).await;
+    }
+
+    /// Stops for good. Unsettled deliveries go back to their queues.
+    pub async fn stop(self) {
+        self.command(ListenCommand::Stop).await;
+    }
+
+    async fn command(&self, make: impl FnOnce(oneshot::Sender<()>) -> ListenCommand) {
+        let (done, wait) = oneshot::channel();
+        if self.commands.send(make(done)).is_ok() {
+            // An error means that the listener ended first, which is what a stop wants anyway.
+            let _ended = wait.await;
+        }
+    }
+}
