@@ -1,0 +1,40 @@
+//! The typed sections, which together are the option table.
+//!
+//! Names, forms and defaults are Magnum's unless marked `ours true`. An option appears here only if something
+//! reads it; the rest of Magnum's options are listed in `known.rs` and have no effect.
+
+mod api;
+mod certificates;
+mod clusters;
+mod conductor;
+mod database;
+mod default;
+mod drivers;
+mod http;
+mod messaging;
+
+pub use api::{ApiSection, AuthStrategy};
+pub use certificates::{
+    CertManagerType, CertificatesSection, KeyType, X509Extension, X509KeyUsage, X509Section,
+};
+pub use clusters::{CinderSection, ClusterSection, ClusterTemplateSection, KubernetesSection, QuotasSection};
+pub use conductor::ConductorSection;
+pub use database::DatabaseSection;
+pub use default::DefaultSection;
+pub use drivers::{ClusterTypeCheck, DriversSection};
+pub use http::{KeystoneAuthtokenSection, OsloMiddlewareSection};
+pub use messaging::{FailoverStrategy, KombuCompression, LoginMethod, NotificationsSection, RabbitSection};
+
+/// Processors of this machine, at least one.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// This machine's host name; `localhost` where it has none that can be used.
+fn host_name() -> String {
+    hostname::get()
+        .ok()
+        .and_then(|name| name.into_string().ok())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".to_owned())
+}

@@ -1,0 +1,22 @@
+//! Sections of the libraries before the API: `[oslo_middleware]` and `[keystone_authtoken]`.
+
+use crate::config::schema::section;
+
+section! {
+    /// Request handling before the API.
+    OsloMiddlewareSection "oslo_middleware" {
+        /// Whether forwarding headers of a proxy decide the scheme and host of links.
+        enable_proxy_headers_parsing: bool as Bool = false;
+        /// Largest request body, in bytes.
+        max_request_body_size: usize as Int<1, 1_073_741_824> = 114_688,
+            was [("DEFAULT", "max_request_body_size"), ("DEFAULT", "osapi_max_request_body_size")];
+    }
+}
+
+section! {
+    /// Token validation. Options of Keystone's middleware that are not listed have no effect here.
+    KeystoneAuthtokenSection "keystone_authtoken" {
+        /// Keystone as clients reach it; also what drivers get as the authentication URL.
+        www_authenticate_uri: Option<String> as Opt<HttpUrl> = None, was [("keystone_authtoken", "auth_uri")];
+    }
+}

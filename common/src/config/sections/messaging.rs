@@ -1,0 +1,124 @@
+//! `[oslo_messaging_rabbit]` and `[oslo_messaging_notifications]`.
+//!
+//! oslo.messaging lets the query of `transport_url` override options of the first section; `common::rpc` does
+//! the same when it parses the URL.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::host_name;
+use crate::config::schema::section;
+use crate::config::value::keywords;
+use crate::secret::Secret;
+
+keywords! {
+    /// How a client proves its identity to the broker.
+    LoginMethod {
+        /// RabbitMQ's own encoding of name and password.
+        Amqplain = "AMQPLAIN",
+        /// Name and password.
+        Plain = "PLAIN",
+        /// The TLS client certificate.
+        External = "EXTERNAL",
+        /// RabbitMQ's challenge-response demonstration.
+        RabbitCrDemo = "RABBIT-CR-DEMO",
+    }
+}
+
+keywords! {
+    /// Order in which the hosts of the URL are tried.
+    FailoverStrategy {
+        /// In the order of the URL.
+        RoundRobin = "round-robin",
+        /// At random.
+        Shuffle = "shuffle",
+    }
+}
+
+keywords! {
+    /// Compression of message bodies.
+    KombuCompression {
+        /// zlib.
+        Gzip = "gzip",
+        /// bzip2.
+        Bz2 = "bz2",
+    }
+}
+
+section! {
+    /// RabbitMQ.
+    RabbitSection "oslo_messaging_rabbit" {
+        /// Queues survive a restart of the broker.
+        amqp_durable_queues: bool as Bool = false, was [("oslo_messaging_rabbit", "rabbit_durable_queues")];
+        /// Queues vanish with their last consumer.
+        amqp_auto_delete: bool as Bool = false;
+        /// Replicated, durable queues for requests. Recommended: only such a queue keeps an answered request
+        /// through a broker restart.
+        rabbit_quorum_queue: bool as Bool = false;
+        /// The same for reply and fanout queues.
+        rabbit_transient_quorum_queue: bool as Bool = false;
+        /// Deliveries after which a quorum queue drops a message. 0: the broker's limit.
+        rabbit_quorum_delivery_limit: u32 as Int<0, 2_147_483_647> = 0;
+        /// Messages that a quorum queue keeps in memory. 0: no limit.
+        rabbit_quorum_max_memory_length: u32 as Int<0, 2_147_483_647> = 0;
+        /// Bytes that a quorum queue keeps in memory. 0: no limit.
+        rabbit_quorum_max_memory_bytes: u64 as Int<0> = 0;
+        /// Mirrored queues of brokers before 4.0.
+        rabbit_ha_queues: bool as Bool = false;
+        /// Seconds after which unused reply and fanout queues expire. 0: never.
+        rabbit_transient_queues_ttl: u32 as Int<0, 2_147_483> = 1800;
+        /// Unacknowledged messages that the broker sends ahead. 0: no limit.
+        rabbit_qos_prefetch_count: u16 as Int<0, 65535> = 0;
+        /// Seconds without a sign of life after which a connection is dead. 0: no heartbeats.
+        heartbeat_timeout_threshold: u16 as Int<0, 65535> = 60;
+        /// How often within that time the connection is checked.
+        heartbeat_rate: u16 as Int<1, 1000> = 3;
+        /// Seconds before the first attempt to reconnect.
+        rabbit_retry_interval: Duration as Seconds<1> = Duration::from_secs(1);
+        /// Seconds that each further pause is longer.
+        rabbit_retry_backoff: Duration as Seconds = Duration::from_secs(2);
+        /// Longest such pause, in seconds.
+        rabbit_interval_max: Duration as Seconds<1> = Duration::from_secs(30);
+        /// Seconds to wait after a connection was lost, before consuming again.
+        kombu_reconnect_delay: Duration as Seconds = Duration::from_secs(1);
+        /// Order in which the hosts of the URL are tried.
+        kombu_failover_strategy: FailoverStrategy as Choice = FailoverStrategy::RoundRobin;
+        /// Compression of sent bodies; unset: none. Received bodies are understood in any of them.
+        kombu_compression: Option<KombuCompression> as Opt<Choice> = None;
+        /// Login method.
+        rabbit_login_method: LoginMethod as Choice = LoginMethod::Amqplain;
+        /// Connect by TLS.
+        ssl: bool as Bool = false, was [("oslo_messaging_rabbit", "rabbit_use_ssl")];
+        /// Least TLS version; only 1.2 and 1.3 exist here, whatever is written.
+        ssl_version: Option<String> as Opt<Text> = None, was [("oslo_messaging_rabbit", "kombu_ssl_version")];
+        /// CA bundle in PEM; unset: the system's.
+        ssl_ca_file: Option<PathBuf> as Opt<Path> = None, was [("oslo_messaging_rabbit", "kombu_ssl_ca_certs")];
+        /// Client certificate in PEM.
+        ssl_cert_file: Option<PathBuf> as Opt<Path> = None, was [("oslo_messaging_rabbit", "kombu_ssl_certfile")];
+        /// Private key of the client certificate, in PEM.
+        ssl_key_file: Option<PathBuf> as Opt<Path> = None, was [("oslo_messaging_rabbit", "kombu_ssl_keyfile")];
+        /// Whether the broker's certificate must be for its host name.
+        ssl_enforce_hostname_verification: bool as Bool = true;
+        /// Names of reply queues that stay the same over restarts.
+        use_queue_manager: bool as Bool = false;
+        /// Host part of these names.
+        hostname: String as Name = host_name(), machine "this machine's host name";
+        /// Program part of these names; unset: the program's name.
+        processname: Option<String> as Opt<Name> = None;
+    }
+}
+
+section! {
+    /// Notifications to other services.
+    NotificationsSection "oslo_messaging_notifications" {
+        /// Where they go: `messagingv2`, `messaging`, `log`, `noop`. None: they are not sent.
+        driver: Vec<String> as Multi<Text> = Vec::new(), was [("DEFAULT", "notification_driver")];
+        /// Topics they are published on.
+        topics: Vec<String> as List<Name> = vec!["notifications".to_owned()],
+            was [("DEFAULT", "notification_topics")];
+        /// Broker; unset: that of the RPC.
+        transport_url: Option<Secret> as Opt<BrokerUrl> = None;
+        /// Repetitions of a notification that could not be sent. -1: for ever.
+        retry: i64 as Int<-1, 1_000_000> = -1;
+    }
+}
