@@ -1,1 +1,31 @@
-//! (in work)
+//! The database: the only place with connections, and the rows and reads that both programs share.
+//!
+//! ```text
+//! Database (pool.rs)      run, transaction      the only spawn_blocking
+//!   session.rs            one connection, set up alike on SQLite, MySQL/MariaDB, PostgreSQL
+//!   url.rs                SQLAlchemy's URL
+//! schema.rs               tables for diesel         rows/  row <-> model, with Magnum's encodings
+//! read/                   queries both programs need, tenancy included
+//! write/, lock.rs         writes both programs make, and row locks
+//! migrate.rs              Magnum's tables by alembic revision, ours by diesel migrations
+//! clock.rs                the database's time, for leases
+//! ```
+//!
+//! Magnum's seven tables are shared with Python services that may run beside us: the same columns, the same
+//! text in them, no locks that they would not expect. What only the conductor writes is in the conductor's
+//! `store` and `operations`.
+
+pub mod clock;
+pub mod connection;
+pub mod error;
+pub mod pool;
+pub mod rows;
+pub mod schema;
+pub mod session;
+pub mod url;
+
+pub use clock::{NowMs, now_ms, now_ms_expr, now_plus_ms_expr};
+pub use connection::{AnyConnection, Backend, MultiBackend};
+pub use error::DbError;
+pub use pool::{Database, PoolOptions};
+pub use url::DatabaseUrl;

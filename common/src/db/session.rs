@@ -1,0 +1,196 @@
+//! Opening a connection and making its session behave alike on all three databases.
+//!
+//! | | SQLite | MySQL, MariaDB | PostgreSQL |
+//! |---|---|---|---|
+//! | isolation | serial writers (WAL) | read committed | read committed |
+//! | strictness | by column type | `sql_mode` `TRADITIONAL` | always |
+//! | time zone | UTC | UTC | UTC |
+//! | statement limit | none (the lock wait is limited) | `max_statement_time` | `statement_timeout` |
+//! | lock wait | `busy_timeout` | `innodb_lock_wait_timeout` | `lock_timeout` |
+//!
+//! MySQL's own default isolation (repeatable read) is not used: its gap locks make inserts into the journal
+//! deadlock against claims, and its snapshots hide another conductor's commit from a compare-and-set.
+
+use std::time::Duration;
+
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+
+use super::connection::AnyConnection;
+use super::error::DbError;
+use super::url::{DatabaseUrl, UrlError};
+
+/// How a session is set up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionOptions {
+    /// Longest run of one statement; `None` for migrations.
+    pub statement_timeout: Option<Duration>,
+    /// Longest wait for a row lock, or for SQLite's write lock.
+    pub lock_timeout: Duration,
+    /// MySQL's `sql_mode`; empty leaves the server's.
+    pub mysql_sql_mode: String,
+    /// Galera's causality check.
+    pub mysql_wsrep_sync_wait: Option<u32>,
+    /// SQLite: `synchronous=FULL` instead of `NORMAL`.
+    pub sqlite_synchronous: bool,
+}
+
+/// Longest run of one statement of a program.
+pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest wait for a lock. Below [`STATEMENT_TIMEOUT`], so that the error says which of the two it was.
+pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            statement_timeout: Some(STATEMENT_TIMEOUT),
+            lock_timeout: LOCK_TIMEOUT,
+            mysql_sql_mode: "TRADITIONAL".to_owned(),
+            mysql_wsrep_sync_wait: None,
+            sqlite_synchronous: true,
+        }
+    }
+}
+
+/// Opens one connection. Blocks.
+pub(super) fn open(url: &DatabaseUrl, options: &SessionOptions) -> Result<AnyConnection, DbError> {
+    match url {
+        #[cfg(feature = "sqlite")]
+        DatabaseUrl::Sqlite { path, busy_timeout } => open_sqlite(
+            path.as_deref(),
+            busy_timeout.unwrap_or(options.lock_timeout),
+            options,
+        ),
+        #[cfg(feature = "mysql")]
+        DatabaseUrl::Mysql(server) => {
+            let mut conn = MysqlConnection::establish(server.to_mysql().expose())?;
+            set_up_mysql(&mut conn, url.read_timeout(), options)?;
+            Ok(AnyConnection::Mysql(conn))
+        }
+        #[cfg(feature = "postgres")]
+        DatabaseUrl::Postgres(server) => {
+            let mut conn = PgConnection::establish(server.to_postgres().expose())?;
+            set_up_postgres(&mut conn, options)?;
+            Ok(AnyConnection::Postgres(conn))
+        }
+        #[cfg(not(all(feature = "sqlite", feature = "mysql", feature = "postgres")))]
+        _ => Err(UrlError(
+            "names a database that this program was built without; build it with the features \
+             sqlite, mysql, postgres as needed"
+                .to_owned(),
+        )
+        .into()),
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn open_sqlite(
+    path: Option<&str>,
+    busy_timeout: Duration,
+    options: &SessionOptions,
+) -> Result<AnyConnection, DbError> {
+    let location = match path {
+        None => ":memory:".to_owned(),
+        // diesel and SQLite give meaning to these two beginnings; here they are names of files.
+        Some(path) if path.starts_with("file:") || path.starts_with("sqlite:") => format!("./{path}"),
+        Some(path) => path.to_owned(),
+    };
+    let mut conn = SqliteConnection::establish(&location).map_err(|error| {
+        if matches!(error, ConnectionError::BadConnection(_)) {
+            DbError::Refused(format!(
+                "{error}: {location} (does its folder exist, and may this user write to it?)"
+            ))
+        } else {
+            DbError::from(error)
+        }
+    })?;
+    // The busy timeout first: switching to WAL needs a lock itself.
+    conn.batch_execute(&format!(
+        "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = {}; \
+         PRAGMA foreign_keys = ON;",
+        busy_timeout.as_millis(),
+        if options.sqlite_synchronous {
+            "FULL"
+        } else {
+            "NORMAL"
+        },
+    ))?;
+    Ok(AnyConnection::Sqlite(conn))
+}
+
+#[cfg(feature = "mysql")]
+fn set_up_mysql(
+    conn: &mut MysqlConnection,
+    read_timeout: Option<Duration>,
+    options: &SessionOptions,
+) -> Result<(), DbError> {
+    #[derive(QueryableByName)]
+    struct Version {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        version: String,
+    }
+    let version = diesel::sql_query("SELECT VERSION() AS version")
+        .get_result::<Version>(conn)?
+        .version;
+    let is_mariadb = version.to_lowercase().contains("mariadb");
+
+    let mut settings = vec![
+        "SET time_zone = '+00:00'".to_owned(),
+        "SET NAMES utf8mb4".to_owned(),
+        // Errors that diesel hands over as text are told apart by their English wording.
+        "SET lc_messages = 'en_US'".to_owned(),
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_owned(),
+        format!(
+            "SET SESSION innodb_lock_wait_timeout = {}",
+            options.lock_timeout.as_secs().max(1)
+        ),
+    ];
+    if !options.mysql_sql_mode.is_empty() {
+        settings.push(format!(
+            "SET SESSION sql_mode = '{}'",
+            checked_sql_mode(&options.mysql_sql_mode)?
+        ));
+    }
+    if let Some(limit) = options.statement_timeout {
+        let limit = read_timeout.map_or(limit, |read| read.min(limit));
+        settings.push(if is_mariadb {
+            format!("SET SESSION max_statement_time = {}", limit.as_secs_f64())
+        } else {
+            format!("SET SESSION max_execution_time = {}", limit.as_millis())
+        });
+    }
+    if let Some(wait) = options.mysql_wsrep_sync_wait {
+        settings.push(format!("SET SESSION wsrep_sync_wait = {wait}"));
+    }
+    for setting in settings {
+        diesel::sql_query(setting).execute(conn)?;
+    }
+    Ok(())
+}
+
+/// `sql_mode` goes into a statement as text, so only the characters of mode names are let through.
+#[cfg(feature = "mysql")]
+fn checked_sql_mode(mode: &str) -> Result<&str, DbError> {
+    let fine = mode
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ',' | ' '));
+    if fine {
+        Ok(mode)
+    } else {
+        Err(DbError::Schema(format!(
+            "[database] mysql_sql_mode: '{mode}' is not a list of mode names; write for example TRADITIONAL"
+        )))
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn set_up_postgres(conn: &mut PgConnection, options: &SessionOptions) -> Result<(), DbError> {
+    let statement_ms = options.statement_timeout.map_or(0, |limit| limit.as_millis());
+    conn.batch_execute(&format!(
+        "SET TIME ZONE 'UTC'; SET statement_timeout = {statement_ms}; SET lock_timeout = {}; \
+         SET standard_conforming_strings = on; SET client_min_messages = warning; \
+         SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        options.lock_timeout.as_millis(),
+    ))?;
+    Ok(())
+}
