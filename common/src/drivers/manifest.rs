@@ -1,0 +1,148 @@
+//! `driver.toml`: what a driver says about itself.
+//!
+//! ```toml
+//! [driver]
+//! name = "disk"            # a-z, 0-9, _ and -
+//! version = "1.0.0"        # semver
+//! engine = "exec"          # exec | heat | cluster-api | python
+//! beta = false
+//! description = "Builds clusters as folders"
+//! [[provides]]             # one or more
+//! server_type = "vm"       # vm | bm
+//! os = "ubuntu"
+//! coe = "kubernetes"
+//! [capabilities]           # all false unless said
+//! upgrade = true
+//! [masters]
+//! sizes = "odd"            # odd | any
+//! [exec]                   # settings of the engine, under its name
+//! program = "driver.py"    # relative to the folder
+//! timeout = 3600           # seconds per call
+//! observe_timeout = 60
+//! env = ["PATH"]           # names of variables passed through
+//! ```
+//!
+//! All mistakes of a file are told at once, each with its line: an author should not have to find them one by
+//! one. Unknown keys are mistakes, since a misspelt capability would otherwise silently be false.
+
+mod fields;
+mod reader;
+
+use std::fmt;
+use std::time::Duration;
+
+use super::info::DriverInfo;
+
+/// The file's name.
+pub const MANIFEST_FILE: &str = "driver.toml";
+
+/// A driver's manifest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// What everybody needs to know of it.
+    pub info: DriverInfo,
+    /// For a person.
+    pub description: Option<String>,
+    /// What runs it.
+    pub engine: EngineSpec,
+}
+
+/// What runs a driver, with the settings in the section of that name.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EngineSpec {
+    /// A program in the folder.
+    Exec(ExecSpec),
+    /// Heat templates. The engine checks the settings.
+    Heat(toml::Table),
+    /// Cluster API. The engine checks the settings.
+    ClusterApi(toml::Table),
+    /// An existing `magnum.drivers` plug-in. The engine checks the settings.
+    Python(toml::Table),
+}
+
+impl EngineSpec {
+    /// The names of the engines.
+    pub const NAMES: &[&str] = &["exec", "heat", "cluster-api", "python"];
+
+    /// The engine's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Exec(_) => "exec",
+            Self::Heat(_) => "heat",
+            Self::ClusterApi(_) => "cluster-api",
+            Self::Python(_) => "python",
+        }
+    }
+}
+
+/// Settings of the engine `exec`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecSpec {
+    /// The program, relative to the driver's folder.
+    pub program: String,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// How long one look at clusters in progress may take.
+    pub observe_timeout: Duration,
+    /// The variables of the conductor's environment that the program gets; no others.
+    pub env: Vec<String>,
+}
+
+/// One mistake in a driver's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The line in the manifest, counted from 1; `None` when it is about the file or the folder as a whole.
+    pub line: Option<usize>,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+impl Problem {
+    /// A mistake that no line is to blame for.
+    pub fn of_folder(message: impl Into<String>) -> Self {
+        Self {
+            line: None,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{MANIFEST_FILE}:{line}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+/// What could be read of a manifest, and every mistake in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The manifest, when there is no mistake.
+    pub manifest: Option<Manifest>,
+    /// The name, when at least that is right: for reports.
+    pub name: Option<String>,
+    /// The version, likewise.
+    pub version: Option<String>,
+    /// Where the program's name stands, for what only a look into the folder can tell.
+    pub(super) program: Option<(usize, String)>,
+    /// The mistakes, by line.
+    pub problems: Vec<Problem>,
+}
+
+impl Manifest {
+    /// Reads the text of a `driver.toml`. Does not look at the folder; [`super::load`] does.
+    ///
+    /// # Errors
+    /// Every mistake, by line.
+    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
+        let reading = read(text);
+        reading.manifest.ok_or(reading.problems)
+    }
+}
+
+/// Reads as much as can be read.
+pub(super) fn read(text: &str) -> Reading {
+    fields::read(text)
+}
