@@ -6,6 +6,7 @@
 pub mod call;
 pub mod driver;
 pub mod error;
+pub mod exec;
 pub mod registry;
 
 pub use call::{

@@ -1,0 +1,318 @@
+//! The `exec` engine: a driver is any program.
+//!
+//! Each call is one process: a JSON request on its standard input, JSON lines on its standard output, standard
+//! error to the log. Docs/drivers.md describes the protocol for authors.
+//!
+//! * At most one process tree per call, and none after the call has returned, was cancelled or dropped, or after
+//!   this process died: see [`guard`].
+//! * The environment is `PATH`, what the manifest lists, and five `MAGNUM_…` variables; tokens travel in the
+//!   request only, and are blotted out of everything that the program says.
+//! * Output is bounded; garbage ends the call as a permanent error that quotes it.
+//! * Not guaranteed: that a program did what it says.
+
+pub mod guard;
+mod lines;
+mod outcome;
+mod process;
+mod protocol;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use magnum_common::ids::ClusterUuid;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use self::guard::{GuardProgram, Timing};
+use self::outcome::{Ended, quote};
+use self::process::{Listener, MAX_LOGGED, Run};
+use self::protocol::{Answer, Call};
+use super::{
+    ClusterRef, Driver, DriverCall, DriverError, DriverReport, NoProgress, Observation, Progress,
+    ProgressSink,
+};
+
+/// What every program of every driver shares.
+#[derive(Debug, Clone)]
+pub struct ExecHost {
+    /// How to start guards.
+    pub guard: GuardProgram,
+    /// How to keep time with them.
+    pub timing: Timing,
+}
+
+/// What a manifest says about its program.
+#[derive(Debug, Clone)]
+pub struct ExecSpec {
+    /// The driver's name.
+    pub name: String,
+    /// The driver's version.
+    pub version: String,
+    /// The driver's folder.
+    pub directory: PathBuf,
+    /// The program, absolute.
+    pub program: PathBuf,
+    /// Limit of a create, update or delete.
+    pub timeout: Duration,
+    /// Limit of an observe.
+    pub observe_timeout: Duration,
+    /// Names of variables to hand on.
+    pub environment: Vec<String>,
+    /// Free settings, handed on in each request.
+    pub settings: Map<String, Value>,
+}
+
+/// A driver that is a program.
+pub struct ExecDriver {
+    spec: ExecSpec,
+    host: ExecHost,
+    who: String,
+}
+
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+impl ExecDriver {
+    /// A driver for `spec`.
+    pub fn new(spec: ExecSpec, host: ExecHost) -> Self {
+        let program = spec.program.file_name().unwrap_or_default().to_string_lossy();
+        let who = format!("driver {} {} ({program})", spec.name, spec.version);
+        Self { spec, host, who }
+    }
+
+    async fn call(&self, call: Call, about: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+        let limit = about
+            .time_left
+            .map_or(self.spec.timeout, |left| left.min(self.spec.timeout));
+        let operation = about.operation.as_str();
+        let mut heard = Heard::new(self, operation, about.progress, [token(about)]);
+        let environment = self.environment([
+            ("MAGNUM_CALL", call.as_str()),
+            ("MAGNUM_OPERATION_ID", operation),
+            ("MAGNUM_CLUSTER_UUID", about.cluster.uuid.as_str()),
+        ]);
+        let request = protocol::request(call, about, &self.spec.settings);
+        let run = self.run(environment, request, limit, &about.cancel);
+        self.finish(run, &mut heard).await?;
+        match (heard.outcome.take(), heard.seen.is_empty()) {
+            (Some(outcome), true) => outcome,
+            (_, false) => Err(DriverError::Permanent(format!(
+                "{} broke the protocol: only an answer to observe names its cluster",
+                self.who
+            ))),
+            (None, true) => Err(self.silent(&heard)),
+        }
+    }
+
+    /// Runs the program; an end that is an error of its own is returned, unless the program named its error.
+    async fn finish(&self, run: Run<'_>, heard: &mut Heard<'_>) -> Result<(), DriverError> {
+        let limit = run.limit;
+        let end = run.listen(heard).await.map_err(|error| {
+            DriverError::Transient(format!("cannot start a guard for {}: {error}", self.who))
+        })?;
+        let checked = Ended {
+            end: &end,
+            who: &self.who,
+            last_complaint: heard.last_complaint.as_deref(),
+            limit,
+        }
+        .check();
+        match (checked, &heard.outcome) {
+            (Err(DriverError::Cancelled), _) => Err(DriverError::Cancelled),
+            (Err(_), Some(Err(said))) => Err(said.clone()),
+            (checked, _) => checked,
+        }
+    }
+
+    fn silent(&self, heard: &Heard<'_>) -> DriverError {
+        Ended {
+            end: &process::End::Exited(0),
+            who: &self.who,
+            last_complaint: heard.last_complaint.as_deref(),
+            limit: self.spec.timeout,
+        }
+        .silent()
+    }
+
+    fn run<'a>(
+        &'a self,
+        environment: Vec<(String, OsString)>,
+        request: Value,
+        limit: Duration,
+        cancel: &'a CancellationToken,
+    ) -> Run<'a> {
+        Run {
+            guard: &self.host.guard,
+            timing: self.host.timing,
+            program: &self.spec.program,
+            directory: &self.spec.directory,
+            environment,
+            request,
+            limit,
+            cancel,
+        }
+    }
+
+    fn environment<'a>(
+        &self,
+        about: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Vec<(String, OsString)> {
+        let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+        let mut environment = vec![
+            ("PATH".to_owned(), path),
+            ("MAGNUM_DRIVER".to_owned(), self.spec.name.clone().into()),
+            ("MAGNUM_DRIVER_DIR".to_owned(), self.spec.directory.clone().into()),
+        ];
+        let listed = self.spec.environment.iter().filter(|name| *name != "PATH");
+        environment.extend(listed.filter_map(|name| Some((name.clone(), std::env::var_os(name)?))));
+        environment.extend(
+            about
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.into())),
+        );
+        environment
+    }
+}
+
+fn token(about: &DriverCall<'_>) -> Option<String> {
+    let token = about.context.as_map().get("auth_token")?.as_str()?;
+    Some(token.to_owned())
+}
+
+#[async_trait]
+impl Driver for ExecDriver {
+    fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    fn version(&self) -> &str {
+        &self.spec.version
+    }
+
+    async fn create_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+        self.call(Call::Create, call).await
+    }
+
+    async fn update_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+        self.call(Call::Update, call).await
+    }
+
+    async fn delete_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+        self.call(Call::Delete, call).await
+    }
+
+    async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
+        let mut heard = Heard::new(self, "", &NoProgress, [None]);
+        let environment = self.environment([("MAGNUM_CALL", Call::Observe.as_str())]);
+        let request = protocol::observe_request(clusters, &self.spec.settings);
+        // Nobody asks an observation to stop half-way; dropping the future does.
+        let never = CancellationToken::new();
+        let run = self.run(environment, request, self.spec.observe_timeout, &never);
+        self.finish(run, &mut heard).await?;
+        match heard.outcome.take() {
+            Some(Err(error)) => Err(error),
+            Some(Ok(_)) => Err(DriverError::Permanent(format!(
+                "{} broke the protocol: an answer to observe names its cluster",
+                self.who
+            ))),
+            None if heard.seen.is_empty() && !clusters.is_empty() => Err(self.silent(&heard)),
+            None => Ok(heard
+                .seen
+                .into_iter()
+                .map(|(cluster, result)| Observation { cluster, result })
+                .collect()),
+        }
+    }
+}
+
+/// What a program said so far.
+struct Heard<'a> {
+    driver: &'a str,
+    operation: &'a str,
+    progress: &'a dyn ProgressSink,
+    secrets: Vec<String>,
+    outcome: Option<Result<DriverReport, DriverError>>,
+    seen: Vec<(ClusterUuid, Result<DriverReport, DriverError>)>,
+    last_complaint: Option<String>,
+    complaints: usize,
+}
+
+impl<'a> Heard<'a> {
+    fn new(
+        driver: &'a ExecDriver,
+        operation: &'a str,
+        progress: &'a dyn ProgressSink,
+        secrets: impl IntoIterator<Item = Option<String>>,
+    ) -> Self {
+        Self {
+            driver: &driver.spec.name,
+            operation,
+            progress,
+            secrets: secrets
+                .into_iter()
+                .flatten()
+                .filter(|secret| !secret.is_empty())
+                .collect(),
+            outcome: None,
+            seen: Vec::new(),
+            last_complaint: None,
+            complaints: 0,
+        }
+    }
+
+    /// The line without secrets: what a program says ends up in rows and logs.
+    fn clean(&self, line: &str) -> String {
+        let mut line = line.to_owned();
+        for secret in &self.secrets {
+            if line.contains(secret) {
+                line = line.replace(secret, "***");
+            }
+        }
+        line
+    }
+}
+
+impl Listener for Heard<'_> {
+    fn answer(&mut self, line: &str) -> Result<(), String> {
+        let line = self.clean(line);
+        if line.trim().is_empty() {
+            return Ok(());
+        }
+        match Answer::read(&line).map_err(|reason| format!("{} ({reason})", quote(&line)))? {
+            Answer::Progress(Progress { text, percent }) => self.progress.report(Progress { text, percent }),
+            Answer::Ended(_) if self.outcome.is_some() => {
+                return Err(format!("{} (a second result or error)", quote(&line)));
+            }
+            Answer::Ended(outcome) => self.outcome = Some(outcome),
+            Answer::Observed(cluster, outcome) => self.seen.push((cluster, outcome)),
+        }
+        Ok(())
+    }
+
+    fn complaint(&mut self, line: &str) {
+        let line = self.clean(line);
+        if line.trim().is_empty() {
+            return;
+        }
+        self.complaints += 1;
+        let (driver, operation) = (self.driver, self.operation);
+        if self.complaints <= MAX_LOGGED {
+            tracing::info!(
+                magnum.driver = driver,
+                magnum.operation.id = operation,
+                "driver: {line}"
+            );
+        } else if self.complaints == MAX_LOGGED + 1 {
+            tracing::warn!(
+                magnum.driver = driver,
+                magnum.operation.id = operation,
+                "the driver's program writes more than {MAX_LOGGED} lines to standard error; the rest is left out"
+            );
+        }
+        self.last_complaint = Some(line);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! The guard: the small process between the conductor and a driver's program.
+//!
+//! A conductor that dies by `kill -9` cannot stop what it started, and the operation's next owner would then run
+//! beside it. So every program runs under a guard: this binary again, in the hidden sub-command `exec-guard`.
+//! Guard and program form one process group, and the guard holds the reading end of a pipe from the conductor:
+//!
+//! | the guard sees | it does |
+//! |---|---|
+//! | the first line | starts the program and gives it that line as its whole standard input |
+//! | an empty line | notes that the conductor is alive |
+//! | end of file | the conductor is gone, or cancels: stops the group |
+//! | no line for the silence | the conductor hangs, and may lose its lease: stops the group |
+//! | the program's end | ends with the same code (128 + n for a signal) |
+//!
+//! Stopping is SIGTERM, the grace, then SIGKILL to the whole group, the guard included. Silence plus grace is
+//! shorter than what is left of a lease when its owner stops renewing ([`Timing::for_lease`]), so the group is
+//! dead before the operation can have another owner. Not covered: a program that leaves its group (`setsid`) on
+//! purpose, and a guard that is itself killed together with the conductor but without its group.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{getpgrp, getpid};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// The sub-command by which a program becomes a guard.
+pub const SUB_COMMAND: &str = "exec-guard";
+
+/// How the conductor and its guards keep time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// How often the conductor shows that it lives.
+    pub heartbeat: Duration,
+    /// How long a guard waits for such a sign.
+    pub silence: Duration,
+    /// Between SIGTERM and SIGKILL.
+    pub grace: Duration,
+}
+
+impl Timing {
+    /// Times that fit into a lease which is renewed at a third: an owner that stops has two thirds left, the
+    /// group ends within half.
+    pub fn for_lease(lease: Duration) -> Self {
+        Self {
+            heartbeat: lease / 12,
+            silence: lease / 3,
+            grace: (lease / 6).min(Duration::from_secs(5)),
+        }
+    }
+}
+
+/// How to start a guard.
+#[derive(Debug, Clone)]
+pub struct GuardProgram {
+    /// The program, which must call [`run`] when it gets [`SUB_COMMAND`].
+    pub program: PathBuf,
+    /// Arguments before [`SUB_COMMAND`].
+    pub arguments: Vec<OsString>,
+}
+
+impl GuardProgram {
+    /// The running program itself. On Linux by its inode, so that a package upgrade under a running conductor
+    /// does not change or break its guards.
+    pub fn this_program() -> io::Result<Self> {
+        let program = if cfg!(target_os = "linux") {
+            PathBuf::from("/proc/self/exe")
+        } else {
+            std::env::current_exe()?
+        };
+        Ok(Self {
+            program,
+            arguments: Vec::new(),
+        })
+    }
+}
+
+/// Arguments of the hidden sub-command.
+#[derive(Debug, Clone, clap::Args)]
+pub struct GuardArgs {
+    /// Milliseconds without a sign of the conductor before the program is stopped.
+    #[arg(long)]
+    pub silence_ms: u64,
+    /// Milliseconds between SIGTERM and SIGKILL.
+    #[arg(long)]
+    pub grace_ms: u64,
+    /// The driver's program and its arguments.
+    #[arg(last = true, required = true)]
+    pub command: Vec<OsString>,
+}
+
+/// Runs the guard until the program has ended; returns the code to exit with. `stdout` is where the program
+/// writes.
+pub fn run(args: &GuardArgs, stdout: Stdio) -> u8 {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return refuse(&format!("cannot start: {error}")),
+    };
+    runtime.block_on(watch(args, stdout))
+}
+
+async fn watch(args: &GuardArgs, stdout: Stdio) -> u8 {
+    if getpgrp() != getpid() {
+        return refuse("not the leader of a process group: this sub-command is for the conductor's own use");
+    }
+    // With a handler (an ignored signal would stay ignored in the program) the guard outlives its own SIGTERM.
+    let handlers = [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+    ]
+    .map(signal);
+    if let Some(error) = handlers.iter().find_map(|handler| handler.as_ref().err()) {
+        return refuse(&format!("cannot handle signals: {error}"));
+    }
+    let mut conductor = match io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .and_then(Receiver::from_owned_fd)
+    {
+        Ok(pipe) => BufReader::new(pipe),
+        Err(error) => return refuse(&format!("cannot listen to the conductor: {error}")),
+    };
+    let mut request = Vec::new();
+    match conductor.read_until(b'\n', &mut request).await {
+        Ok(_) if request.ends_with(b"\n") => {}
+        // Gone before it had said what to do: nothing was started.
+        _ => return FAILURE,
+    }
+    let mut child = match start(&args.command, stdout).await {
+        Ok(child) => child,
+        Err(reason) => return refuse(&reason),
+    };
+    let stdin = child.stdin.take();
+    tokio::spawn(async move {
+        if let Some(mut stdin) = stdin {
+            // A program may end, or close its input, without reading it.
+            let _ = stdin.write_all(&request).await;
+        }
+    });
+
+    let silence = Duration::from_millis(args.silence_ms);
+    let mut deadline = Instant::now() + silence;
+    let mut sign = Vec::new();
+    loop {
+        tokio::select! {
+            status = child.wait() => return report(status),
+            read = conductor.read_until(b'\n', &mut sign) => match read {
+                Ok(1..) => deadline = Instant::now() + silence,
+                Ok(0) | Err(_) => break,
+            },
+            () = sleep_until(deadline) => break,
+        }
+        sign.clear();
+    }
+    stop(&mut child, Duration::from_millis(args.grace_ms)).await
+}
+
+async fn start(command: &[OsString], stdout: Stdio) -> Result<Child, String> {
+    let (program, arguments) = command.split_first().ok_or("no program was given")?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(stdout)
+        .stderr(Stdio::inherit());
+    let mut patience = 20;
+    loop {
+        match command.spawn() {
+            Ok(child) => return Ok(child),
+            // Somebody has it open for writing: a driver that is being installed right now.
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && patience > 0 => {
+                patience -= 1;
+                sleep(Duration::from_millis(50)).await;
+            }
+            Err(error) => return Err(format!("cannot start {}: {error}", program.to_string_lossy())),
+        }
+    }
+}
+
+async fn stop(child: &mut Child, grace: Duration) -> u8 {
+    // An error means that the group is gone, which is what is wanted.
+    let _ = killpg(getpgrp(), Signal::SIGTERM);
+    tokio::select! {
+        _ = child.wait() => {}
+        () = sleep(grace) => {}
+    }
+    // Takes what the program left behind, and this process.
+    let _ = killpg(getpgrp(), Signal::SIGKILL);
+    FAILURE
+}
+
+fn report(status: io::Result<ExitStatus>) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.ok().and_then(|status| {
+        status
+            .code()
+            .or_else(|| status.signal().map(|signal| SIGNAL_BASE + signal))
+    });
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILURE)
+}
+
+/// A guard whose program died by signal n ends with this plus n, as shells do.
+pub const SIGNAL_BASE: i32 = 128;
+
+/// The program could not be started: the code that shells use.
+pub const CANNOT_START: u8 = 126;
+
+const FAILURE: u8 = 1;
+
+/// The conductor takes the last line on stderr as the reason.
+#[expect(clippy::print_stderr, reason = "standard error is how a guard reports")]
+fn refuse(reason: &str) -> u8 {
+    eprintln!("{reason}");
+    CANNOT_START
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A guard for tests: this test binary again, since the programs are not built when unit tests run. libtest
+    /// prints to standard output, so the program's output goes through descriptor 3.
+    pub(in crate::drivers::exec) fn program() -> GuardProgram {
+        let script = r#"tests=$1; shift; GUARD_ARGS=$(printf '%s\n' "$@") exec "$tests" --exact --nocapture drivers::exec::guard::tests::stands_in_for_the_guards_program 3>&1 >/dev/null"#;
+        GuardProgram {
+            program: "/bin/sh".into(),
+            arguments: ["-c", script, "sh"]
+                .iter()
+                .map(OsString::from)
+                .chain([std::env::current_exe().unwrap().into_os_string()])
+                .collect(),
+        }
+    }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: GuardArgs,
+    }
+
+    #[test]
+    fn stands_in_for_the_guards_program() {
+        let Ok(arguments) = std::env::var("GUARD_ARGS") else {
+            return;
+        };
+        let line = <Line as clap::Parser>::parse_from(arguments.lines());
+        let stdout = std::fs::OpenOptions::new()
+            .write(true)
+            .open("/proc/self/fd/3")
+            .unwrap();
+        std::process::exit(i32::from(run(&line.args, stdout.into())));
+    }
+
+    #[test]
+    fn silence_and_grace_end_before_the_rest_of_a_lease() {
+        for seconds in [1, 3, 30, 600] {
+            let lease = Duration::from_secs(seconds);
+            let timing = Timing::for_lease(lease);
+            assert!(timing.silence + timing.grace < lease * 2 / 3, "{timing:?}");
+            assert!(timing.heartbeat * 3 <= timing.silence, "{timing:?}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! From how a program ended and what it said, to what the call means: pure decisions and their words.
+
+use std::time::Duration;
+
+use super::process::{End, MAX_OUTPUT};
+use crate::drivers::DriverError;
+
+/// EX_TEMPFAIL of sysexits.h: try again later.
+pub const TRY_AGAIN: i32 = 75;
+
+/// What is known after a run, besides the answers themselves.
+pub struct Ended<'a> {
+    /// How it ended.
+    pub end: &'a End,
+    /// Driver, version and program, for people.
+    pub who: &'a str,
+    /// The last line on standard error.
+    pub last_complaint: Option<&'a str>,
+    /// The limit it ran under.
+    pub limit: Duration,
+}
+
+impl Ended<'_> {
+    /// Whether the way it ended is an error of its own, whatever it said before.
+    pub fn check(&self) -> Result<(), DriverError> {
+        let who = self.who;
+        match self.end {
+            End::Exited(0) => Ok(()),
+            End::Exited(TRY_AGAIN) => Err(DriverError::Transient(
+                self.with_complaint(format!("{who} asks to be tried again later")),
+            )),
+            End::Exited(code) => Err(DriverError::Permanent(
+                self.with_complaint(format!("{who} failed with exit code {code}")),
+            )),
+            // It may have been the machine: no memory, a shutdown. Tried again as often as the options say.
+            End::Killed(signal) => Err(DriverError::Transient(
+                self.with_complaint(format!("{who} was killed by signal {signal}")),
+            )),
+            End::TimedOut => Err(DriverError::Permanent(self.with_complaint(format!(
+                "{who} did not end within {} seconds and was stopped",
+                self.limit.as_secs_f64().ceil()
+            )))),
+            End::Cancelled => Err(DriverError::Cancelled),
+            End::Garbage(what) => Err(DriverError::Permanent(format!(
+                "{who} broke the protocol and was stopped: {what}"
+            ))),
+            End::Flood => Err(DriverError::Permanent(format!(
+                "{who} printed more than the protocol allows ({} MiB, 1 MiB in a line) and was stopped",
+                MAX_OUTPUT >> 20
+            ))),
+        }
+    }
+
+    /// The error for a program that ended well without saying how it went.
+    pub fn silent(&self) -> DriverError {
+        DriverError::Permanent(self.with_complaint(format!(
+            "{} ended without a line that holds a result or an error",
+            self.who
+        )))
+    }
+
+    fn with_complaint(&self, text: String) -> String {
+        match self.last_complaint {
+            Some(line) => format!("{text}: {line}"),
+            None => text,
+        }
+    }
+}
+
+/// `text` for a message: quoted, and cut to a length that people read.
+pub fn quote(text: &str) -> String {
+    const SHOWN: usize = 200;
+    if text.chars().count() <= SHOWN {
+        return format!("{text:?}");
+    }
+    let start: String = text.chars().take(SHOWN).collect();
+    format!("{start:?}… ({} bytes)", text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use magnum_common::error::ErrorClass;
+
+    fn check(end: &End) -> Result<(), DriverError> {
+        Ended {
+            end,
+            who: "driver disk 1.0.0 (driver.py)",
+            last_complaint: Some("no space"),
+            limit: Duration::from_secs(60),
+        }
+        .check()
+    }
+
+    #[test]
+    fn each_end_has_its_class_and_names_what_happened() {
+        for (end, class, words) in [
+            (
+                End::Exited(75),
+                ErrorClass::Transient,
+                "tried again later: no space",
+            ),
+            (End::Exited(3), ErrorClass::Permanent, "exit code 3: no space"),
+            (End::Killed(9), ErrorClass::Transient, "signal 9"),
+            (End::TimedOut, ErrorClass::Permanent, "within 60 seconds"),
+            (
+                End::Garbage("\"hi\"".into()),
+                ErrorClass::Permanent,
+                "protocol and was stopped: \"hi\"",
+            ),
+            (End::Flood, ErrorClass::Permanent, "16 MiB"),
+            (End::Cancelled, ErrorClass::Transient, "cancelled"),
+        ] {
+            let error = check(&end).unwrap_err();
+            assert_eq!(error.class(), class, "{end:?}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        assert_eq!(check(&End::Exited(0)), Ok(()));
+    }
+
+    #[test]
+    fn a_quoted_text_is_cut() {
+        assert_eq!(quote("a\tb"), r#""a\tb""#);
+        let long = quote(&"é".repeat(500));
+        assert!(
+            long.ends_with("… (1000 bytes)") && long.chars().count() < 220,
+            "{long}"
+        );
+    }
+}

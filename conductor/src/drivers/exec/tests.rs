@@ -1,0 +1,391 @@
+//! The engine with real programs: small shell scripts, each under a real guard.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Mutex;
+
+use magnum_common::context::RequestContext;
+use magnum_common::ids::OperationId;
+use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::time::{sleep, timeout};
+
+use super::*;
+
+/// A driver whose program is a shell script in a folder of its own.
+struct Script {
+    folder: TempDir,
+    driver: ExecDriver,
+}
+
+fn script(body: &str) -> Script {
+    script_with(body, Duration::from_secs(60), Duration::from_millis(300))
+}
+
+fn script_with(body: &str, limit: Duration, grace: Duration) -> Script {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("driver.sh");
+    fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let driver = ExecDriver::new(
+        ExecSpec {
+            name: "script".into(),
+            version: "1.0.0".into(),
+            directory: folder.path().into(),
+            program,
+            timeout: limit,
+            observe_timeout: limit,
+            environment: vec!["HOME".into()],
+            settings: Map::from_iter([("root".to_owned(), json!("/srv"))]),
+        },
+        ExecHost {
+            guard: guard::tests::program(),
+            timing: Timing {
+                heartbeat: Duration::from_millis(100),
+                silence: Duration::from_secs(20),
+                grace,
+            },
+        },
+    );
+    Script { folder, driver }
+}
+
+#[derive(Default)]
+struct Kept(Mutex<Vec<Progress>>);
+
+impl ProgressSink for Kept {
+    fn report(&self, progress: Progress) {
+        self.0.lock().unwrap().push(progress);
+    }
+}
+
+impl Script {
+    async fn create(&self) -> Result<DriverReport, DriverError> {
+        self.create_until(&CancellationToken::new(), &NoProgress).await
+    }
+
+    async fn create_until(
+        &self,
+        cancel: &CancellationToken,
+        progress: &dyn ProgressSink,
+    ) -> Result<DriverReport, DriverError> {
+        let context = RequestContext::from_map(json!({"auth_token": "tok-1"}).as_object().unwrap().clone());
+        let cluster = Cluster::new("c-1".into(), "t-1".into());
+        let template = ClusterTemplate::new("t-1".into());
+        let call = DriverCall {
+            cluster: &cluster,
+            node_groups: &[],
+            template: &template,
+            context: &context,
+            operation: &OperationId::new("o-1"),
+            attempt: 1,
+            time_left: None,
+            progress,
+            cancel: cancel.clone(),
+        };
+        self.driver.create_cluster(&call).await
+    }
+
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+    }
+
+    /// Waits until the program wrote a whole line into `name`: how a script says that it has got somewhere.
+    async fn line_in(&self, name: &str) -> String {
+        timeout(Duration::from_secs(20), async {
+            loop {
+                let text = self.file(name);
+                if text.ends_with('\n') {
+                    return text.trim().to_owned();
+                }
+                sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await
+        .expect("the program writes its line")
+    }
+}
+
+fn runs(pid: &str) -> bool {
+    // A zombie has ended; it only waits for its parent, which in a test may be nobody in particular.
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+async fn gone(pid: &str) {
+    timeout(Duration::from_secs(20), async {
+        while runs(pid) {
+            sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .expect("the process ends");
+}
+
+fn text(result: Result<DriverReport, DriverError>) -> String {
+    format!("{:?}", result.unwrap_err())
+}
+
+const HANGS: &str = "sleep 600 & echo $! > child; echo $$ > program; wait";
+
+#[tokio::test]
+async fn a_program_reads_its_request_reports_progress_and_answers() {
+    let it = script(
+        r#"cat > request
+           echo '{"progress": "node 1", "percent": 50}'
+           echo 'looking around' >&2
+           echo '{"result": {"cluster": {"status": "CREATE_COMPLETE", "api_address": "https://10.0.0.1"}}}'"#,
+    );
+    let kept = Kept::default();
+    let report = it.create_until(&CancellationToken::new(), &kept).await.unwrap();
+    assert_eq!(report.cluster.status, Some(ClusterStatus::CreateComplete));
+    assert_eq!(report.cluster.api_address.as_deref(), Some("https://10.0.0.1"));
+    assert_eq!(kept.0.lock().unwrap()[0].percent, Some(50));
+    let request: Value = serde_json::from_str(&it.file("request")).unwrap();
+    assert_eq!(request["protocol"], 1);
+    assert_eq!(request["cluster"]["uuid"], "c-1");
+    assert_eq!(request["settings"]["root"], "/srv");
+    assert_eq!(request["context"]["auth_token"], "tok-1");
+}
+
+#[tokio::test]
+async fn the_environment_is_what_the_manifest_lists_and_nothing_more() {
+    let it = script("env > environment; echo '{\"result\": {}}'");
+    it.create().await.unwrap();
+    let mut names: Vec<String> = it
+        .file("environment")
+        .lines()
+        .filter_map(|line| line.split_once('=').map(|(name, _)| name.to_owned()))
+        // Of the shell itself and of the guard's stand-in.
+        .filter(|name| !["PWD", "OLDPWD", "SHLVL", "_", "GUARD_ARGS"].contains(&name.as_str()))
+        .filter(|name| !name.starts_with("--") && name != "RUST_BACKTRACE")
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "HOME",
+            "MAGNUM_CALL",
+            "MAGNUM_CLUSTER_UUID",
+            "MAGNUM_DRIVER",
+            "MAGNUM_DRIVER_DIR",
+            "MAGNUM_OPERATION_ID",
+            "PATH"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn the_last_line_on_standard_error_explains_an_exit_code() {
+    let it = script("echo first >&2; echo 'no such flavor' >&2; exit 3");
+    assert_eq!(
+        text(it.create().await),
+        "Permanent(\"driver script 1.0.0 (driver.sh) failed with exit code 3: no such flavor\")"
+    );
+}
+
+#[tokio::test]
+async fn exit_75_asks_for_another_attempt() {
+    let it = script("echo 'cloud is busy' >&2; exit 75");
+    assert!(text(it.create().await).starts_with("Transient("));
+}
+
+#[tokio::test]
+async fn a_named_error_counts_more_than_the_exit_code() {
+    let it = script(r#"echo '{"error": "quota", "class": "transient"}'; exit 1"#);
+    assert_eq!(text(it.create().await), "Transient(\"quota\")");
+}
+
+#[tokio::test]
+async fn a_crash_by_signal_is_transient() {
+    let it = script("kill -SEGV $$");
+    assert!(
+        text(it.create().await)
+            .contains("Transient(\"driver script 1.0.0 (driver.sh) was killed by signal 11")
+    );
+}
+
+#[tokio::test]
+async fn a_program_that_says_nothing_has_failed() {
+    let it = script("exit 0");
+    assert!(text(it.create().await).contains("without a line that holds a result"));
+}
+
+#[tokio::test]
+async fn garbage_is_a_permanent_error_that_quotes_it_and_stops_the_program() {
+    let it = script(&format!("echo 'PLAY [all] token tok-1'; {HANGS}"));
+    let error = text(it.create().await);
+    assert!(error.starts_with("Permanent("), "{error}");
+    assert!(error.contains("PLAY [all] token ***"), "{error}");
+}
+
+#[tokio::test]
+async fn a_flood_is_a_permanent_error() {
+    let it = script("while :; do echo '{\"progress\": \"and so on\"}'; done | head -c 40000000; sleep 600");
+    assert!(text(it.create().await).contains("16 MiB"));
+    let it = script("head -c 3000000 /dev/zero | tr '\\0' x; sleep 600");
+    assert!(text(it.create().await).contains("1 MiB in a line"));
+}
+
+#[tokio::test]
+async fn a_flood_on_standard_error_is_cut_and_harms_nothing() {
+    let it = script("yes complaint | head -n 20000 >&2; echo '{\"result\": {}}'");
+    it.create().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_program_that_cannot_be_started_is_named() {
+    let it = script("true");
+    fs::remove_file(it.folder.path().join("driver.sh")).unwrap();
+    let error = text(it.create().await);
+    assert!(
+        error.contains("exit code 126: cannot start") && error.contains("driver.sh"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_program_that_hangs_is_stopped_with_its_children() {
+    let it = script_with(HANGS, Duration::from_millis(700), Duration::from_millis(300));
+    let error = text(it.create().await);
+    assert!(error.contains("did not end within 1 seconds"), "{error}");
+    for name in ["program", "child"] {
+        gone(&it.line_in(name).await).await;
+    }
+}
+
+#[tokio::test]
+async fn cancelling_lets_the_program_tidy_up_within_the_grace() {
+    let it = script_with(
+        "trap 'echo tidy > tidied; exit 0' TERM; echo $$ > program; while :; do sleep 0.05; done",
+        Duration::from_secs(60),
+        Duration::from_secs(20),
+    );
+    let cancel = CancellationToken::new();
+    let (result, ()) = tokio::join!(it.create_until(&cancel, &NoProgress), async {
+        it.line_in("program").await;
+        cancel.cancel();
+    });
+    assert_eq!(result, Err(DriverError::Cancelled));
+    assert_eq!(it.file("tidied"), "tidy\n");
+    assert!(!runs(&it.line_in("program").await));
+}
+
+#[tokio::test]
+async fn a_program_that_ignores_sigterm_is_killed_after_the_grace() {
+    let it = script(&format!("trap '' TERM; {HANGS}; {HANGS}"));
+    let cancel = CancellationToken::new();
+    let (result, ()) = tokio::join!(it.create_until(&cancel, &NoProgress), async {
+        it.line_in("child").await;
+        it.line_in("program").await;
+        cancel.cancel();
+    });
+    assert_eq!(result, Err(DriverError::Cancelled));
+    for name in ["program", "child"] {
+        gone(&it.line_in(name).await).await;
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_call_kills_the_whole_group() {
+    let it = script(HANGS);
+    tokio::select! {
+        _ = it.create() => panic!("the program hangs"),
+        _ = it.line_in("program") => {}
+    }
+    for name in ["program", "child"] {
+        gone(&it.line_in(name).await).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_program_leaves_running_dies_with_the_call() {
+    let it = script("sleep 600 & echo $! > child; echo '{\"result\": {}}'");
+    it.create().await.unwrap();
+    gone(&it.line_in("child").await).await;
+}
+
+/// A conductor that dies closes the pipe; here the pipe is closed and nothing else is done.
+#[tokio::test]
+async fn the_guard_stops_an_orphaned_program_by_itself() {
+    let it = script(HANGS);
+    let mut guard = by_hand(&it, Duration::from_secs(20)).await;
+    for name in ["program", "child"] {
+        it.line_in(name).await;
+    }
+    drop(guard.stdin.take());
+    for name in ["program", "child"] {
+        gone(&it.line_in(name).await).await;
+    }
+    guard.wait().await.unwrap();
+}
+
+/// A conductor that is stopped (SIGSTOP, a paused machine) keeps the pipe open but says nothing.
+#[tokio::test]
+async fn the_guard_stops_the_program_of_a_conductor_that_went_silent() {
+    let it = script(HANGS);
+    let mut guard = by_hand(&it, Duration::from_millis(400)).await;
+    for name in ["program", "child"] {
+        gone(&it.line_in(name).await).await;
+    }
+    assert!(guard.stdin.is_some());
+    guard.wait().await.unwrap();
+}
+
+async fn by_hand(it: &Script, silence: Duration) -> tokio::process::Child {
+    let program = guard::tests::program();
+    let mut child = tokio::process::Command::new(program.program)
+        .args(program.arguments)
+        .args([
+            guard::SUB_COMMAND,
+            "--silence-ms",
+            &silence.as_millis().to_string(),
+            "--grace-ms",
+            "200",
+            "--",
+        ])
+        .arg(&it.driver.spec.program)
+        .current_dir(it.folder.path())
+        .stdin(std::process::Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"{}\n").await.unwrap();
+    child
+}
+
+#[tokio::test]
+async fn observing_answers_for_each_cluster() {
+    let it = script(
+        r#"cat > request
+           echo '{"cluster": "c-1", "result": {"cluster": {"status": "CREATE_COMPLETE"}}}'
+           echo '{"cluster": "c-2", "error": "cannot reach it", "class": "transient"}'"#,
+    );
+    let clusters = ["c-1", "c-2"].map(|uuid| ClusterRef {
+        cluster: Cluster::new(uuid.into(), "t-1".into()),
+        node_groups: Vec::new(),
+        template: ClusterTemplate::new("t-1".into()),
+        operation: None,
+    });
+    let seen = it.driver.observe(&clusters).await.unwrap();
+    assert_eq!(
+        seen[0].result,
+        Ok(DriverReport::status(ClusterStatus::CreateComplete))
+    );
+    assert_eq!(
+        seen[1].result,
+        Err(DriverError::Transient("cannot reach it".into()))
+    );
+    let request: Value = serde_json::from_str(&it.file("request")).unwrap();
+    assert_eq!(request["clusters"][1]["cluster"]["uuid"], "c-2");
+}
+
+#[tokio::test]
+async fn many_programs_run_beside_each_other() {
+    let it = script("cat > /dev/null; echo '{\"result\": {}}'");
+    let all = futures::future::join_all((0..20).map(|_| it.create())).await;
+    assert!(all.iter().all(Result::is_ok), "{all:?}");
+    assert!(Path::new(it.folder.path()).exists());
+}
