@@ -1,1 +1,253 @@
-//! later
+//! The house keeps its order: who may name what, how long a file may be, and that nothing is ignored.
+//!
+//! The rule of dependencies, in one place and checked on every run:
+//!
+//! - lapin is named only in `common::rpc` (and in the tests); diesel only in `common::db`, the conductor's
+//!   store and the part of its operations that *is* the journal; the back-off crate only in `common::retry`.
+//! - `common` knows neither program, the programs do not know each other, nothing depends on `tests`.
+//! - Inside the conductor: rpc → handlers → operations → workflows → drivers, never back.
+//!
+//! Comments are left out of the search: prose may name anything.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A source file: its path from the root of the workspace, and its code without comments.
+struct Source {
+    path: String,
+    text: String,
+    code: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("tests/ lies in the workspace")
+        .to_path_buf()
+}
+
+/// Every file of the workspace whose name ends so, build output and what git does not keep left out.
+fn files(endings: &[&str]) -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("readable folder") {
+            let path = entry.expect("readable entry").path();
+            let name = path.file_name().expect("named").to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !matches!(name.as_str(), "target" | ".git" | ".run" | "__pycache__") {
+                    folders.push(path);
+                }
+            } else if endings.iter().any(|ending| name.ends_with(ending)) {
+                let Ok(text) = fs::read_to_string(&path) else {
+                    continue;
+                };
+                let code = text.lines().map(without_comment).collect::<Vec<_>>().join("\n");
+                let path = path
+                    .strip_prefix(root())
+                    .expect("inside")
+                    .to_string_lossy()
+                    .into_owned();
+                found.push(Source { path, text, code });
+            }
+        }
+    }
+    assert!(!found.is_empty(), "found no file that ends in {endings:?}");
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found
+}
+
+/// The code of a line. A `//` in a string literal, as in an address, is not a comment; it always follows a
+/// colon or stands between quotes.
+fn without_comment(line: &str) -> &str {
+    let trimmed = line.trim_start();
+    if trimmed.starts_with("//") {
+        return "";
+    }
+    line.split(" // ").next().unwrap_or(line)
+}
+
+/// Whether `code` names the crate or module `word` as a path: `word::`.
+fn names(code: &str, word: &str) -> bool {
+    let needle = format!("{word}::");
+    code.match_indices(&needle).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        // `other::word::` is a module of something else, `my_word::` another word.
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
+    })
+}
+
+fn offenders(rule: &str, breaks: impl Fn(&Source) -> bool) {
+    let found: Vec<String> = files(&[".rs"])
+        .into_iter()
+        .filter(|source| breaks(source))
+        .map(|source| source.path)
+        .collect();
+    assert!(found.is_empty(), "{rule}\n  {}", found.join("\n  "));
+}
+
+/// Whether the file is module `module` of `crate_src`: `module.rs` or anything below `module/`.
+fn is_module(path: &str, module: &str) -> bool {
+    path == format!("{module}.rs") || path.starts_with(&format!("{module}/"))
+}
+
+fn in_one_of(path: &str, modules: &[&str]) -> bool {
+    modules.iter().any(|module| is_module(path, module))
+}
+
+#[test]
+fn lapin_is_named_in_common_rpc_only() {
+    offenders(
+        "lapin may be named in common/src/rpc only; everything else goes through its Transport",
+        |source| {
+            names(&source.code, "lapin")
+                && !in_one_of(&source.path, &["common/src/rpc", "tests/it", "tests/src"])
+        },
+    );
+}
+
+#[test]
+fn diesel_is_named_where_rows_are() {
+    let allowed = [
+        "common/src/db",
+        "conductor/src/store",
+        "conductor/src/operations",
+        "tests/it",
+        "tests/src",
+    ];
+    offenders(
+        "diesel may be named in common/src/db, conductor/src/store and conductor/src/operations only",
+        |source| {
+            let named = names(&source.code, "diesel")
+                || names(&source.code, "r2d2")
+                || names(&source.code, "diesel_migrations");
+            named && !in_one_of(&source.path, &allowed)
+        },
+    );
+}
+
+/// Modules of `conductor/src/operations` that are the journal in the database; the others are pure or go
+/// through them.
+const JOURNAL_MODULES: &[&str] = &["journal", "lease"];
+
+#[test]
+fn inside_operations_only_the_journal_knows_the_database() {
+    offenders(
+        "only the modules of the journal may name diesel inside operations",
+        |source| {
+            let allowed: Vec<String> = JOURNAL_MODULES
+                .iter()
+                .map(|module| format!("conductor/src/operations/{module}"))
+                .collect();
+            let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
+            is_module(&source.path, "conductor/src/operations")
+                && names(&source.code, "diesel")
+                && !in_one_of(&source.path, &allowed)
+        },
+    );
+}
+
+#[test]
+fn the_backoff_crate_is_named_in_one_file() {
+    offenders("backoff may be named in common/src/retry.rs only", |source| {
+        names(&source.code, "backoff") && source.path != "common/src/retry.rs"
+    });
+}
+
+#[test]
+fn common_knows_neither_program_and_the_programs_not_each_other() {
+    offenders("crates may depend on common only", |source| {
+        let forbidden: &[&str] = match source.path.split('/').next() {
+            Some("common") => &["magnum_conductor", "magnum_api_shim", "magnum_tests"],
+            Some("conductor") => &["magnum_api_shim", "magnum_tests"],
+            Some("api-shim") => &["magnum_conductor", "magnum_tests"],
+            Some("deploy") => &["magnum_tests"],
+            _ => &[],
+        };
+        forbidden.iter().any(|name| names(&source.code, name))
+    });
+}
+
+/// The layers of the conductor, from the wire to the cloud. A layer may name those after it.
+const LAYERS: &[&str] = &["rpc", "handlers", "operations", "workflows", "drivers"];
+
+#[test]
+fn the_conductor_never_calls_back_up() {
+    offenders(
+        "rpc → handlers → operations → workflows → drivers: a lower layer names a higher one",
+        |source| {
+            let Some(layer) = LAYERS
+                .iter()
+                .position(|layer| is_module(&source.path, &format!("conductor/src/{layer}")))
+            else {
+                return false;
+            };
+            LAYERS[..layer].iter().any(|higher| {
+                source.code.contains(&format!("crate::{higher}::"))
+                    || source.code.contains(&format!("use crate::{higher};"))
+            })
+        },
+    );
+}
+
+/// Files that may be longer than the limit, each with its reason.
+const LONG_FILES: &[(&str, &str)] = &[];
+
+const LIMIT: usize = 500;
+
+#[test]
+fn no_file_is_longer_than_one_topic_needs() {
+    offenders(
+        &format!("more than {LIMIT} lines: are there two topics? (exceptions with reasons: LONG_FILES)"),
+        |source| {
+            source.text.lines().count() > LIMIT && !LONG_FILES.iter().any(|(path, _)| *path == source.path)
+        },
+    );
+    for (path, reason) in LONG_FILES {
+        let lines = fs::read_to_string(root().join(path))
+            .unwrap_or_default()
+            .lines()
+            .count();
+        assert!(
+            lines > LIMIT && !reason.is_empty(),
+            "{path} has {lines} lines: take it off the list of long files"
+        );
+    }
+}
+
+#[test]
+fn no_test_is_ignored() {
+    let attribute = format!("#[{}", "ignore");
+    offenders("a test that does not run proves nothing", |source| {
+        source.code.contains(&attribute)
+    });
+}
+
+#[test]
+fn every_module_says_what_it_is_for() {
+    offenders("a file without module documentation", |source| {
+        source.path.contains("/src/")
+            && !source.text.starts_with("//!")
+            && !source.text.starts_with("// @generated")
+    });
+}
+
+#[test]
+fn nothing_depends_on_where_the_checkout_lies() {
+    let outside = [
+        ["..", "/shared"].concat(),
+        ["/", "work/"].concat(),
+        ["/", "home/"].concat(),
+    ];
+    let named: Vec<String> = files(&[".rs", ".toml", ".sh", ".py", ".md", ".sql", ".json", "run"])
+        .into_iter()
+        .filter(|source| !source.path.starts_with("tests/fixtures/"))
+        .filter(|source| outside.iter().any(|path| source.text.contains(path)))
+        .map(|source| source.path)
+        .collect();
+    assert!(
+        named.is_empty(),
+        "these files name a path outside of the checkout:\n  {}",
+        named.join("\n  ")
+    );
+}

@@ -13,3 +13,4 @@
 
 mod harness;
 mod house;
+mod peers;

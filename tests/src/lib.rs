@@ -18,12 +18,15 @@
 //! It does not isolate tests from each other's load: two tests share two cores, so deadlines are generous
 //! and nothing is proven by how long it took.
 
+pub mod builders;
 pub mod chaos_proxy;
 pub mod databases;
 pub mod management;
 pub mod mariadb;
+pub mod oslo_peer;
 pub mod ports;
 pub mod postgres;
+pub mod process;
 pub mod rabbitmq;
 pub mod run_dir;
 pub mod server;
