@@ -16,11 +16,11 @@ pub mod registry;
 pub mod resolution;
 
 pub use announced::Announcement;
-pub use discovery::{DriverFolder, LoadError, LoadOutcome, discover, load, split_path};
+pub use discovery::{DriverFolder, LoadError, LoadOutcome, discover, load};
 pub use info::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 pub use manifest::{EngineSpec, ExecSpec, MANIFEST_FILE, Manifest, Problem};
 pub use registry::Registry;
 pub use resolution::{
-    ClusterTypeCheck, ImageProperties, Level, ResolutionRequest, ResolutionRules, Resolved,
+    ImageProperties, Level, ResolutionRequest, ResolutionRules, Resolved,
     for_existing_cluster, for_unrecorded_cluster, resolve, resolve_stored,
 };

@@ -64,15 +64,6 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// The folders of the option `[drivers] driver_path`: a list with `:` between.
-pub fn split_path(text: &str) -> Vec<PathBuf> {
-    text.split(':')
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .map(PathBuf::from)
-        .collect()
-}
-
 /// Loads every driver under `paths`: the folders in each, or the path itself if it is a driver's folder. A path
 /// that is not there is no error, since the default names two. Names that begin with `.` or `_` are skipped.
 ///
@@ -348,13 +339,5 @@ mod tests {
         fs::remove_dir(dir.join(MANIFEST_FILE)).unwrap();
         fs::write(dir.join(MANIFEST_FILE), [0xff, 0xfe]).unwrap();
         assert_eq!(told(&dir), "driver.toml is not UTF-8");
-    }
-
-    #[test]
-    fn a_driver_path_is_split_at_colons() {
-        assert_eq!(
-            split_path(" /a: :/b/c"),
-            [PathBuf::from("/a"), PathBuf::from("/b/c")]
-        );
     }
 }

@@ -20,6 +20,8 @@
 //! timeout = 3600           # seconds per call
 //! observe_timeout = 60
 //! env = ["PATH"]           # names of variables passed through
+//! [settings]               # free values, handed to the driver with every call
+//! root = "/srv/clusters"
 //! ```
 //!
 //! All mistakes of a file are told at once, each with its line: an author should not have to find them one by
@@ -30,6 +32,8 @@ mod reader;
 
 use std::fmt;
 use std::time::Duration;
+
+use serde_json::{Map, Value};
 
 use super::info::DriverInfo;
 
@@ -45,6 +49,8 @@ pub struct Manifest {
     pub description: Option<String>,
     /// What runs it.
     pub engine: EngineSpec,
+    /// Free values that the driver gets with every call; a date is text.
+    pub settings: Map<String, Value>,
 }
 
 /// What runs a driver, with the settings in the section of that name.

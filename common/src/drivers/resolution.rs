@@ -27,10 +27,10 @@
 //! Where we differ from Magnum 23: see `docs/differences.md`.
 
 use std::fmt;
-use std::str::FromStr;
 
 use semver::Version;
 
+use crate::config::{ClusterTypeCheck, DriversSection};
 use crate::error::{Exception, Fault};
 use crate::model::ClusterTemplate;
 
@@ -59,35 +59,8 @@ pub struct ImageProperties {
     pub magnum_driver: Option<String>,
 }
 
-/// Whether a driver has to provide the cluster type it is chosen for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ClusterTypeCheck {
-    /// It has to.
-    #[default]
-    Strict,
-    /// Names are taken as they are, as Magnum 23 codes it.
-    Lenient,
-}
-
-/// A word that is neither `strict` nor `lenient`.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a cluster type check: use strict or lenient")]
-pub struct UnknownCheck(pub String);
-
-impl FromStr for ClusterTypeCheck {
-    type Err = UnknownCheck;
-
-    fn from_str(text: &str) -> Result<Self, UnknownCheck> {
-        match text {
-            "strict" => Ok(Self::Strict),
-            "lenient" => Ok(Self::Lenient),
-            _ => Err(UnknownCheck(text.to_owned())),
-        }
-    }
-}
-
 /// What the operator says, in the section `[drivers]`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the options")]
 pub struct ResolutionRules {
     pub default_driver: Option<String>,
@@ -96,8 +69,27 @@ pub struct ResolutionRules {
     pub cluster_type_check: ClusterTypeCheck,
 }
 
+impl From<&DriversSection> for ResolutionRules {
+    fn from(section: &DriversSection) -> Self {
+        Self {
+            default_driver: section.default_driver.clone(),
+            disabled_drivers: section.disabled_drivers.clone(),
+            enabled_beta_drivers: section.enabled_beta_drivers.clone(),
+            cluster_type_check: section.cluster_type_check,
+        }
+    }
+}
+
+impl Default for ResolutionRules {
+    /// The options' defaults.
+    fn default() -> Self {
+        Self::from(&DriversSection::default())
+    }
+}
+
 impl ResolutionRules {
-    fn is_disabled(&self, name: &str) -> bool {
+    /// Whether the operator disabled every version of that name.
+    pub fn is_disabled(&self, name: &str) -> bool {
         self.disabled_drivers.iter().any(|disabled| disabled == name)
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use semver::Version;
+use serde_json::{Map, Value};
 use toml::de::DeTable;
 
 use super::reader::{At, Problems, Section};
@@ -29,7 +30,7 @@ pub(super) fn read(text: &str) -> Reading {
         offset: 0,
         table: document.get_ref(),
     };
-    let mut known = vec!["driver", "provides", "capabilities", "masters"];
+    let mut known = vec!["driver", "provides", "capabilities", "masters", "settings"];
     known.extend(EngineSpec::NAMES);
     root.only(&known, &mut problems);
 
@@ -38,6 +39,9 @@ pub(super) fn read(text: &str) -> Reading {
     let capabilities = capabilities(&root, &mut problems);
     let master_size = master_size(&root, &mut problems);
     let (engine, program) = engine(&root, text, identity.engine.as_ref(), &mut problems);
+
+    // For its complaint when it is not a section.
+    root.table("settings", &mut problems);
 
     let name = identity.name.clone();
     let version = identity.version.as_ref().map(Version::to_string);
@@ -53,6 +57,7 @@ pub(super) fn read(text: &str) -> Reading {
             },
             description: identity.description,
             engine,
+            settings: json_table(section_of(text, "settings")),
         }),
         _ => None,
     };
@@ -259,13 +264,32 @@ fn settings(root: &Section<'_>, text: &str, name: &str, problems: &mut Problems<
     if root.table(name, problems).is_none() || !problems.is_empty() {
         return toml::Table::new();
     }
-    // The text was parsed before without an error, so this cannot fail.
-    let document: toml::Table = toml::from_str(text).unwrap_or_default();
-    document
-        .get(name)
-        .and_then(toml::Value::as_table)
-        .cloned()
-        .unwrap_or_default()
+    section_of(text, name)
+}
+
+/// A section as plain values, of a text that was parsed before without an error.
+fn section_of(text: &str, name: &str) -> toml::Table {
+    let mut document: toml::Table = toml::from_str(text).unwrap_or_default();
+    match document.remove(name) {
+        Some(toml::Value::Table(section)) => section,
+        _ => toml::Table::new(),
+    }
+}
+
+fn json_table(table: toml::Table) -> Map<String, Value> {
+    table.into_iter().map(|(key, value)| (key, json(value))).collect()
+}
+
+fn json(value: toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => Value::from(text),
+        toml::Value::Integer(number) => Value::from(number),
+        toml::Value::Float(number) => Value::from(number),
+        toml::Value::Boolean(flag) => Value::from(flag),
+        toml::Value::Datetime(time) => Value::from(time.to_string()),
+        toml::Value::Array(items) => Value::Array(items.into_iter().map(json).collect()),
+        toml::Value::Table(table) => Value::Object(json_table(table)),
+    }
 }
 
 fn exec(root: &Section<'_>, problems: &mut Problems<'_>) -> (Option<EngineSpec>, Option<At<String>>) {

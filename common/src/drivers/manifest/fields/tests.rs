@@ -31,6 +31,11 @@ program = "driver.py"
 timeout = 10
 observe_timeout = 5
 env = ["PATH", "HOME"]
+
+[settings]
+root = "/srv"
+since = 2026-01-02
+sizes = [1, 2.5, true]
 "#;
 
 /// The mistakes after replacing `from` by `to` in a good manifest.
@@ -63,6 +68,10 @@ fn a_whole_manifest_is_read() {
             observe_timeout: Duration::from_secs(5),
             env: vec!["PATH".into(), "HOME".into()],
         })
+    );
+    assert_eq!(
+        Value::Object(manifest.settings),
+        serde_json::json!({"root": "/srv", "since": "2026-01-02", "sizes": [1, 2.5, true]})
     );
 }
 
@@ -109,7 +118,7 @@ fn each_mistake_is_told_with_its_line() {
             "[masters]",
             "[master]",
             "driver.toml:22: unknown key 'master' in the file, use: driver, provides, capabilities, masters, \
-             exec, heat, cluster-api, python",
+             settings, exec, heat, cluster-api, python",
         ),
         (
             "upgrade = true",
@@ -207,6 +216,11 @@ fn each_mistake_is_told_with_its_line() {
             "env = [\"PATH\", \"HOME\"]",
             "env = \"PATH\"",
             "driver.toml:29: 'env' in [exec] must be a list of strings, not a string",
+        ),
+        (
+            "[settings]",
+            "[[settings]]",
+            "driver.toml:31: 'settings' in the file must be a section [settings], not an array",
         ),
         (
             "env = [\"PATH\", \"HOME\"]",
