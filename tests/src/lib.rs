@@ -13,6 +13,7 @@
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
 //! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
+//! | [`deployment`], [`driver_record`], [`rest`] | all of it together, and its witnesses |
 //! | [`oslo_peer`] | Python peers, driven by JSON lines |
 //!
 //! It does not isolate tests from each other's load: two tests share two cores, so deadlines are generous
@@ -21,6 +22,8 @@
 pub mod builders;
 pub mod chaos_proxy;
 pub mod databases;
+pub mod deployment;
+pub mod driver_record;
 pub mod management;
 pub mod mariadb;
 pub mod oslo_peer;
@@ -28,6 +31,7 @@ pub mod ports;
 pub mod postgres;
 pub mod process;
 pub mod rabbitmq;
+pub mod rest;
 pub mod run_dir;
 pub mod server;
 pub mod sweep;

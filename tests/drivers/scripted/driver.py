@@ -1,0 +1,130 @@
+#!/usr/bin/env -S python3 -SE
+"""A driver whose behaviour a test writes into the cluster's labels, and whose calls a test can read back.
+
+Label `scripted_<call>` (create, update, delete) of a cluster:
+
+    ok                 done at once (also without a label)
+    in_progress        returns *_IN_PROGRESS; the next observation finds the cluster complete
+    wait               waits until the file `go-<cluster>` exists in the record's folder
+    transient:N        the first N calls fail for a transient reason
+    exit75:N           the same, by exit status
+    permanent          fails for good
+    garbage            prints something that is no answer
+    flood              prints without end
+    crash              kills itself
+    hang               never ends
+    silent             ends well without an answer
+
+MAGNUM_TEST_DELAY: seconds that each create, update and delete takes.
+
+Record, in the folder MAGNUM_TEST_RECORD: `calls`, one JSON line when a call begins and one when it ends, and
+`built/<cluster>` while a cluster exists. A lock per cluster shows whether two calls for one cluster ever run
+at the same time, whoever makes them: the kernel drops it when its holder dies.
+"""
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+
+RECORD = os.environ['MAGNUM_TEST_RECORD']
+
+
+def write(line):
+    text = json.dumps(dict(line, pid=os.getpid(), at=time.monotonic())) + '\n'
+    record = os.open(os.path.join(RECORD, 'calls'), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(record, text.encode())  # one write: lines of several processes do not mix
+    os.close(record)
+
+
+def answer(line):
+    print(json.dumps(line), flush=True)
+
+
+def observe(request):
+    for seen in request['clusters']:
+        cluster = seen['cluster']
+        word = cluster['status'].split('_')[0]
+        built = os.path.exists(os.path.join(RECORD, 'built', cluster['uuid']))
+        exists = built or word == 'DELETE'
+        answer({'cluster': cluster['uuid'], 'result': {
+            'cluster': {'status': word + ('_COMPLETE' if exists else '_FAILED')},
+            'node_groups': [{'uuid': group['uuid'], 'status': word + '_COMPLETE'} for group in seen['node_groups']]}})
+
+
+def calls_so_far(call, cluster):
+    try:
+        with open(os.path.join(RECORD, 'calls')) as record:
+            lines = [json.loads(line) for line in record]
+    except FileNotFoundError:
+        return 0
+    return sum(1 for line in lines if (line['event'], line['call'], line['cluster']) == ('begin', call, cluster))
+
+
+def main():
+    request = json.load(sys.stdin)
+    call = request['call']
+    if call == 'observe':
+        return observe(request)
+    cluster, operation = request['cluster']['uuid'], request['operation']
+    about = {'call': call, 'cluster': cluster, 'operation': operation, 'attempt': request['attempt'],
+             'nodes': sum(group['node_count'] for group in request['node_groups'])}
+
+    os.makedirs(os.path.join(RECORD, 'locks'), exist_ok=True)
+    os.makedirs(os.path.join(RECORD, 'built'), exist_ok=True)
+    lock = open(os.path.join(RECORD, 'locks', cluster), 'w')
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        write(dict(about, event='overlap'))
+    write(dict(about, event='begin'))
+
+    behaviour, _, count = (request['cluster']['labels'].get('scripted_' + call) or 'ok').partition(':')
+    time.sleep(float(os.environ.get('MAGNUM_TEST_DELAY') or 0))
+    done = {'create': 'CREATE', 'update': 'UPDATE', 'delete': 'DELETE'}[call]
+    status = done + '_COMPLETE'
+    if behaviour == 'wait':
+        while not os.path.exists(os.path.join(RECORD, 'go-' + cluster)):
+            time.sleep(0.02)
+    elif behaviour in ('transient', 'exit75') and calls_so_far(call, cluster) <= int(count):
+        write(dict(about, event='end', outcome='transient'))
+        if behaviour == 'exit75':
+            print('the cloud is busy', file=sys.stderr)
+            sys.exit(75)
+        return answer({'error': 'the cloud is busy', 'class': 'transient'})
+    elif behaviour == 'permanent':
+        write(dict(about, event='end', outcome='permanent'))
+        return answer({'error': 'no such flavor: m1.nano', 'class': 'permanent'})
+    elif behaviour == 'garbage':
+        print('Traceback: this is not an answer', flush=True)
+        return None
+    elif behaviour == 'flood':
+        while True:
+            print('x' * 65536, flush=True)
+    elif behaviour == 'crash':
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif behaviour == 'hang':
+        while True:
+            time.sleep(60)
+    elif behaviour == 'silent':
+        return None
+    elif behaviour == 'in_progress':
+        status = done + '_IN_PROGRESS'
+
+    mark = os.path.join(RECORD, 'built', cluster)
+    if call == 'delete':
+        if os.path.exists(mark):
+            os.unlink(mark)
+    else:
+        with open(mark, 'w') as built:
+            built.write(str(about['nodes']))
+    write(dict(about, event='end', outcome=status))
+    answer({'progress': 'built', 'percent': 100})
+    return answer({'result': {
+        'cluster': {'status': status, 'stack_id': 'scripted-' + cluster, 'api_address': 'https://192.0.2.1:6443'},
+        'node_groups': [{'uuid': group['uuid'], 'status': status, 'node_addresses': ['192.0.2.%d' % (n + 10) for n in range(group['node_count'])]}
+                        for group in request['node_groups']]}})
+
+
+main()
