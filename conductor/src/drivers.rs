@@ -15,4 +15,4 @@ pub use call::{
 };
 pub use driver::Driver;
 pub use error::DriverError;
-pub use registry::Registry;
+pub use registry::{Loaded, Registry};

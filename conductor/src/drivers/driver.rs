@@ -1,6 +1,7 @@
 //! The interface every driver has, whatever engine runs it.
 
 use async_trait::async_trait;
+use magnum_common::drivers::DriverInfo;
 
 use super::call::{ClusterRef, DriverCall, DriverReport, Observation};
 use super::error::DriverError;
@@ -15,11 +16,8 @@ use super::error::DriverError;
 /// * A driver never sees the database, AMQP or leases.
 #[async_trait]
 pub trait Driver: Send + Sync {
-    /// The driver's name, as templates and options use it.
-    fn name(&self) -> &str;
-
-    /// Its version, semver.
-    fn version(&self) -> &str;
+    /// Name, version, capabilities: what its manifest says.
+    fn info(&self) -> &DriverInfo;
 
     /// Builds the cluster.
     async fn create_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError>;

@@ -17,10 +17,11 @@ mod process;
 mod protocol;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use magnum_common::drivers::{DriverInfo, ExecSpec, Manifest};
 use magnum_common::ids::ClusterUuid;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -43,30 +44,13 @@ pub struct ExecHost {
     pub timing: Timing,
 }
 
-/// What a manifest says about its program.
-#[derive(Debug, Clone)]
-pub struct ExecSpec {
-    /// The driver's name.
-    pub name: String,
-    /// The driver's version.
-    pub version: String,
-    /// The driver's folder.
-    pub directory: PathBuf,
-    /// The program, absolute.
-    pub program: PathBuf,
-    /// Limit of a create, update or delete.
-    pub timeout: Duration,
-    /// Limit of an observe.
-    pub observe_timeout: Duration,
-    /// Names of variables to hand on.
-    pub environment: Vec<String>,
-    /// Free settings, handed on in each request.
-    pub settings: Map<String, Value>,
-}
-
 /// A driver that is a program.
 pub struct ExecDriver {
+    info: DriverInfo,
     spec: ExecSpec,
+    settings: Map<String, Value>,
+    directory: PathBuf,
+    program: PathBuf,
     host: ExecHost,
     who: String,
 }
@@ -74,11 +58,17 @@ pub struct ExecDriver {
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 impl ExecDriver {
-    /// A driver for `spec`.
-    pub fn new(spec: ExecSpec, host: ExecHost) -> Self {
-        let program = spec.program.file_name().unwrap_or_default().to_string_lossy();
-        let who = format!("driver {} {} ({program})", spec.name, spec.version);
-        Self { spec, host, who }
+    /// The driver in the folder `directory`.
+    pub fn new(directory: &Path, manifest: &Manifest, spec: &ExecSpec, host: &ExecHost) -> Self {
+        Self {
+            info: manifest.info.clone(),
+            spec: spec.clone(),
+            settings: manifest.settings.clone(),
+            directory: directory.to_owned(),
+            program: directory.join(&spec.program),
+            host: host.clone(),
+            who: format!("driver {} ({})", manifest.info, spec.program),
+        }
     }
 
     async fn call(&self, call: Call, about: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
@@ -92,7 +82,7 @@ impl ExecDriver {
             ("MAGNUM_OPERATION_ID", operation),
             ("MAGNUM_CLUSTER_UUID", about.cluster.uuid.as_str()),
         ]);
-        let request = protocol::request(call, about, &self.spec.settings);
+        let request = protocol::request(call, about, &self.settings);
         let run = self.run(environment, request, limit, &about.cancel);
         self.finish(run, &mut heard).await?;
         match (heard.outcome.take(), heard.seen.is_empty()) {
@@ -145,8 +135,8 @@ impl ExecDriver {
         Run {
             guard: &self.host.guard,
             timing: self.host.timing,
-            program: &self.spec.program,
-            directory: &self.spec.directory,
+            program: &self.program,
+            directory: &self.directory,
             environment,
             request,
             limit,
@@ -161,10 +151,10 @@ impl ExecDriver {
         let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
         let mut environment = vec![
             ("PATH".to_owned(), path),
-            ("MAGNUM_DRIVER".to_owned(), self.spec.name.clone().into()),
-            ("MAGNUM_DRIVER_DIR".to_owned(), self.spec.directory.clone().into()),
+            ("MAGNUM_DRIVER".to_owned(), self.info.name.clone().into()),
+            ("MAGNUM_DRIVER_DIR".to_owned(), self.directory.clone().into()),
         ];
-        let listed = self.spec.environment.iter().filter(|name| *name != "PATH");
+        let listed = self.spec.env.iter().filter(|name| *name != "PATH");
         environment.extend(listed.filter_map(|name| Some((name.clone(), std::env::var_os(name)?))));
         environment.extend(
             about
@@ -182,12 +172,8 @@ fn token(about: &DriverCall<'_>) -> Option<String> {
 
 #[async_trait]
 impl Driver for ExecDriver {
-    fn name(&self) -> &str {
-        &self.spec.name
-    }
-
-    fn version(&self) -> &str {
-        &self.spec.version
+    fn info(&self) -> &DriverInfo {
+        &self.info
     }
 
     async fn create_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
@@ -205,7 +191,7 @@ impl Driver for ExecDriver {
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
         let mut heard = Heard::new(self, "", &NoProgress, [None]);
         let environment = self.environment([("MAGNUM_CALL", Call::Observe.as_str())]);
-        let request = protocol::observe_request(clusters, &self.spec.settings);
+        let request = protocol::observe_request(clusters, &self.settings);
         // Nobody asks an observation to stop half-way; dropping the future does.
         let never = CancellationToken::new();
         let run = self.run(environment, request, self.spec.observe_timeout, &never);
@@ -246,7 +232,7 @@ impl<'a> Heard<'a> {
         secrets: impl IntoIterator<Item = Option<String>>,
     ) -> Self {
         Self {
-            driver: &driver.spec.name,
+            driver: &driver.info.name,
             operation,
             progress,
             secrets: secrets

@@ -1,12 +1,16 @@
 //! The drivers this conductor has loaded, by name and version; replaced as a whole on SIGHUP.
+//!
+//! A driver that cannot be loaded is kept with its reasons, to be announced, and disables itself only.
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::Driver;
+use magnum_common::drivers::{self, DriverFolder, EngineSpec, LoadError, Problem};
 
-type Loaded = HashMap<(String, String), Arc<dyn Driver>>;
+use super::Driver;
+use super::exec::{ExecDriver, ExecHost};
 
 /// A cheap handle on the loaded drivers. Calls that run keep the driver they started with.
 #[derive(Clone, Default)]
@@ -14,38 +18,200 @@ pub struct Registry {
     loaded: Arc<RwLock<Arc<Loaded>>>,
 }
 
+/// One set of drivers, as it was found.
+#[derive(Default)]
+pub struct Loaded {
+    drivers: HashMap<(String, String), Arc<dyn Driver>>,
+    infos: drivers::Registry,
+    failed: Vec<LoadError>,
+}
+
+impl Loaded {
+    /// Looks into every folder under `paths`. Blocks on the file system.
+    pub fn from_folders(paths: &[PathBuf], host: &ExecHost) -> Self {
+        let mut loaded = Self::default();
+        for outcome in drivers::discover(paths) {
+            match outcome.and_then(|folder| start_engine(&folder, host)) {
+                Ok(driver) => loaded.insert(driver),
+                Err(error) => loaded.failed.push(error),
+            }
+        }
+        loaded
+    }
+
+    /// Exactly these drivers.
+    pub fn of(drivers: impl IntoIterator<Item = Arc<dyn Driver>>) -> Self {
+        let mut loaded = Self::default();
+        for driver in drivers {
+            loaded.insert(driver);
+        }
+        loaded
+    }
+
+    fn insert(&mut self, driver: Arc<dyn Driver>) {
+        let info = driver.info().clone();
+        let key = (info.name.clone(), info.version.to_string());
+        self.infos.insert(info);
+        self.drivers.entry(key).or_insert(driver);
+    }
+
+    /// The driver `name` in exactly this version.
+    pub fn get(&self, name: &str, version: &str) -> Option<Arc<dyn Driver>> {
+        self.drivers.get(&(name.to_owned(), version.to_owned())).cloned()
+    }
+
+    /// What is known of them, for resolution.
+    pub fn infos(&self) -> &drivers::Registry {
+        &self.infos
+    }
+
+    /// The folders that could not be loaded.
+    pub fn failed(&self) -> &[LoadError] {
+        &self.failed
+    }
+}
+
+/// The engine for a folder's driver.
+fn start_engine(folder: &DriverFolder, host: &ExecHost) -> Result<Arc<dyn Driver>, LoadError> {
+    let manifest = &folder.manifest;
+    match &manifest.engine {
+        EngineSpec::Exec(spec) => Ok(Arc::new(ExecDriver::new(&folder.dir, manifest, spec, host))),
+        other => Err(LoadError {
+            dir: folder.dir.clone(),
+            name: Some(manifest.info.name.clone()),
+            version: Some(manifest.info.version.to_string()),
+            problems: vec![Problem::of_folder(format!(
+                "the engine '{}' is not part of this release of the conductor",
+                other.name()
+            ))],
+        }),
+    }
+}
+
 impl Registry {
     /// A registry of exactly these drivers: for tests and in-process use.
     pub fn of(drivers: impl IntoIterator<Item = Arc<dyn Driver>>) -> Self {
         let registry = Self::default();
-        registry.replace(drivers);
+        registry.replace(Loaded::of(drivers));
         registry
     }
 
     /// The driver `name` in exactly this version.
     pub fn get(&self, name: &str, version: &str) -> Option<Arc<dyn Driver>> {
-        self.snapshot()
-            .get(&(name.to_owned(), version.to_owned()))
-            .cloned()
+        self.current().get(name, version)
     }
 
-    /// Swaps the whole set.
-    pub fn replace(&self, drivers: impl IntoIterator<Item = Arc<dyn Driver>>) {
-        let loaded: Loaded = drivers
-            .into_iter()
-            .map(|driver| ((driver.name().to_owned(), driver.version().to_owned()), driver))
-            .collect();
-        // A poisoned lock only means that a holder panicked; the value is replaced as a whole, never half.
-        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(loaded);
-    }
-
-    fn snapshot(&self) -> Arc<Loaded> {
+    /// The set as it is now.
+    pub fn current(&self) -> Arc<Loaded> {
         Arc::clone(&self.loaded.read().unwrap_or_else(PoisonError::into_inner))
     }
+
+    /// Swaps the whole set, and logs what is new, gone or broken.
+    pub fn replace(&self, loaded: Loaded) {
+        for error in &loaded.failed {
+            tracing::error!(
+                magnum.driver = error.name.as_deref().unwrap_or("?"),
+                folder = %error.dir.display(),
+                "a driver cannot be loaded and is left out: {}",
+                error.reason()
+            );
+        }
+        let before = self.current();
+        let (new, gone) = (added(&before, &loaded), added(&loaded, &before));
+        // A poisoned lock only means that a holder panicked; the value is replaced as a whole, never half.
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(loaded);
+        tracing::info!(?new, ?gone, "drivers are loaded");
+    }
+}
+
+/// What `after` has and `before` has not.
+fn added(before: &Loaded, after: &Loaded) -> Vec<String> {
+    let infos = after.infos.iter();
+    infos
+        .filter(|info| before.infos.get(&info.name, &info.version).is_none())
+        .map(ToString::to_string)
+        .collect()
 }
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.snapshot().keys()).finish()
+        let current = self.current();
+        f.debug_set()
+            .entries(current.infos.iter().map(ToString::to_string))
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    use super::*;
+    use crate::drivers::exec::guard::{GuardProgram, Timing};
+
+    fn host() -> ExecHost {
+        ExecHost {
+            guard: GuardProgram::this_program().unwrap(),
+            timing: Timing::for_lease(std::time::Duration::from_secs(30)),
+        }
+    }
+
+    fn folder(root: &Path, name: &str, engine: &str) {
+        let dir = root.join(name);
+        fs::create_dir_all(&dir).unwrap();
+        let section = if engine == "exec" {
+            "[exec]\nprogram = 'run'"
+        } else {
+            ""
+        };
+        let manifest = format!(
+            "[driver]\nname = '{name}'\nversion = '1.0.0'\nengine = '{engine}'\n[[provides]]\n\
+             server_type = 'vm'\nos = 'ubuntu'\ncoe = 'kubernetes'\n{section}\n"
+        );
+        fs::write(dir.join("driver.toml"), manifest).unwrap();
+        fs::write(dir.join("run"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(dir.join("run"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_broken_driver_is_kept_with_its_reason_and_harms_no_other() {
+        let root = tempfile::tempdir().unwrap();
+        folder(root.path(), "good", "exec");
+        folder(root.path(), "later", "heat");
+        fs::create_dir(root.path().join("empty")).unwrap();
+        let loaded = Loaded::from_folders(&[root.path().to_owned()], &host());
+        assert!(loaded.get("good", "1.0.0").is_some());
+        assert!(loaded.get("good", "2.0.0").is_none());
+        assert_eq!(loaded.infos().names().collect::<Vec<_>>(), ["good"]);
+        let reasons: Vec<_> = loaded.failed().iter().map(LoadError::reason).collect();
+        assert_eq!(
+            reasons,
+            [
+                "there is no driver.toml in it",
+                "the engine 'heat' is not part of this release of the conductor"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_set_is_swapped_while_a_driver_is_held() {
+        let root = tempfile::tempdir().unwrap();
+        folder(root.path(), "good", "exec");
+        let registry = Registry::default();
+        registry.replace(Loaded::from_folders(&[root.path().to_owned()], &host()));
+        let held = registry.get("good", "1.0.0").unwrap();
+        registry.replace(Loaded::default());
+        assert!(registry.get("good", "1.0.0").is_none());
+        assert_eq!(held.info().name, "good");
+    }
+
+    #[test]
+    fn the_shipped_drivers_load() {
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/drivers");
+        let loaded = Loaded::from_folders(&[shipped], &host());
+        assert_eq!(loaded.failed(), []);
+        assert_eq!(loaded.infos().names().collect::<Vec<_>>(), ["ansible", "disk"]);
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use magnum_common::context::RequestContext;
+use magnum_common::drivers::EngineSpec;
 use magnum_common::ids::OperationId;
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate};
 use serde_json::json;
@@ -30,26 +31,25 @@ fn script_with(body: &str, limit: Duration, grace: Duration) -> Script {
     let program = folder.path().join("driver.sh");
     fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let driver = ExecDriver::new(
-        ExecSpec {
-            name: "script".into(),
-            version: "1.0.0".into(),
-            directory: folder.path().into(),
-            program,
-            timeout: limit,
-            observe_timeout: limit,
-            environment: vec!["HOME".into()],
-            settings: Map::from_iter([("root".to_owned(), json!("/srv"))]),
+    let manifest = Manifest::parse(
+        "[driver]\nname = 'script'\nversion = '1.0.0'\nengine = 'exec'\n[[provides]]\nserver_type = 'vm'\n\
+         os = 'ubuntu'\ncoe = 'kubernetes'\n[exec]\nprogram = 'driver.sh'\nenv = ['HOME']\n\
+         [settings]\nroot = '/srv'\n",
+    )
+    .unwrap();
+    let EngineSpec::Exec(mut spec) = manifest.engine.clone() else {
+        panic!("the engine is exec");
+    };
+    spec.timeout = limit;
+    let host = ExecHost {
+        guard: guard::tests::program(),
+        timing: Timing {
+            heartbeat: Duration::from_millis(100),
+            silence: Duration::from_secs(20),
+            grace,
         },
-        ExecHost {
-            guard: guard::tests::program(),
-            timing: Timing {
-                heartbeat: Duration::from_millis(100),
-                silence: Duration::from_secs(20),
-                grace,
-            },
-        },
-    );
+    };
+    let driver = ExecDriver::new(folder.path(), &manifest, &spec, &host);
     Script { folder, driver }
 }
 
@@ -346,7 +346,7 @@ async fn by_hand(it: &Script, silence: Duration) -> tokio::process::Child {
             "200",
             "--",
         ])
-        .arg(&it.driver.spec.program)
+        .arg(&it.driver.program)
         .current_dir(it.folder.path())
         .stdin(std::process::Stdio::piped())
         .process_group(0)

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""A cluster driver that runs one Ansible playbook per call.
+
+The playbook templates/<call>.yml gets the whole request as the variable `magnum` (from a private file, since it
+holds the user's token) and `magnum_result_file`, into which it may write a result of the protocol as JSON:
+{"cluster": {"api_address": …}, "node_groups": […]}. Names of tasks become progress; the rest of the output goes
+to the conductor's log. Hosts that cannot be reached (exit code 4) are a reason to try again.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+UNREACHABLE = 4
+TASK = re.compile(r"^TASK \[(?P<name>.+?)\] \**$")
+FATAL = re.compile(r"^(fatal|failed): \[")
+FOLDER = pathlib.Path(__file__).resolve().parent
+
+
+def say(line):
+    print(json.dumps(line), flush=True)
+
+
+def fail(text, kind="permanent"):
+    say({"error": text, "class": kind})
+    sys.exit(0)
+
+
+def play(command, call, request, settings):
+    """Runs the playbook; returns its exit code, the last failure it printed, and its result."""
+    with tempfile.TemporaryDirectory(prefix="magnum-ansible-") as folder:
+        # TemporaryDirectory makes a folder that only this user can enter.
+        folder = pathlib.Path(folder)
+        result_file = folder / "result.json"
+        variables = folder / "variables.json"
+        variables.write_text(json.dumps({
+            "magnum": request,
+            "magnum_result_file": str(result_file),
+            "magnum_state_directory": settings.get("state_directory", "/var/lib/magnum/ansible"),
+        }))
+        arguments = [
+            command,
+            "--inventory", settings.get("inventory", "localhost,"),
+            "--extra-vars", f"@{variables}",
+            str(FOLDER / "templates" / f"{call}.yml"),
+        ]
+        environment = dict(os.environ, ANSIBLE_NOCOLOR="1", ANSIBLE_RETRY_FILES_ENABLED="0", LC_ALL="C.UTF-8")
+        environment.setdefault("HOME", str(folder))
+        runner = subprocess.Popen(
+            arguments, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+            errors="replace",
+        )
+        last_failure = None
+        for line in runner.stdout:
+            line = line.rstrip()
+            task = TASK.match(line)
+            if task:
+                say({"progress": task["name"]})
+            elif line:
+                print(line, file=sys.stderr, flush=True)
+            if FATAL.match(line):
+                last_failure = line
+        code = runner.wait()
+        result = json.loads(result_file.read_text()) if code == 0 and result_file.exists() else {}
+        return code, last_failure, result
+
+
+def main():
+    request = json.load(sys.stdin)
+    if request.get("protocol") != 1:
+        fail(f"protocol {request.get('protocol')} is not known to this driver, only 1")
+    settings = request.get("settings", {})
+    call = request["call"]
+    if call == "observe":
+        # A playbook works until it is done, so there is never anything new to be seen.
+        for one in request["clusters"]:
+            say({"cluster": one["cluster"]["uuid"], "result": {}})
+        return
+    if not (FOLDER / "templates" / f"{call}.yml").exists():
+        fail(f"there is no playbook templates/{call}.yml", "not_supported")
+    wanted = settings.get("command", "ansible-playbook")
+    command = shutil.which(wanted)
+    if command is None:
+        fail(f"the command {wanted} is not installed on this conductor, or not in its PATH: install Ansible, "
+             f"or set command under [settings] in {FOLDER / 'driver.toml'}")
+    try:
+        code, last_failure, result = play(command, call, request, settings)
+    except (OSError, ValueError) as error:
+        fail(f"cannot run {wanted}: {error}")
+    if code != 0:
+        kind = "transient" if code == UNREACHABLE else "permanent"
+        fail(f"{call}.yml ended with exit code {code}: {last_failure or 'see the conductor log'}", kind)
+    result.setdefault("cluster", {}).setdefault("status", f"{call.upper()}_COMPLETE")
+    say({"result": result})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""A cluster driver that builds folders: an example of the exec protocol, and a driver for tests.
+
+    <root>/clusters/<cluster uuid>/cluster.json            what was built, and by which operation
+    <root>/clusters/<cluster uuid>/<group>/node-<n>/       one folder per node, with node.json in it; <group> is
+                                                           the node group's name and the start of its uuid
+    <root>/locks/<cluster uuid>                            locked while a call works on the cluster
+    <root>/journal.log                                     one JSON line per begin, effect and end
+
+<root> is $DISK_DRIVER_ROOT, else the setting "root". Every effect may be repeated: what exists is adopted, what
+is gone stays gone, and an operation that was finished answers again what it answered before.
+
+Labels of the cluster that change its behaviour, for tests and demonstrations:
+
+    disk_delay_ms   time that each node takes (default 0)
+    disk_async      "true": create, update and delete only begin; observe finishes them when the time is over
+    disk_fail       permanent | transient | exit75 | exit1 | crash | hang | garbage | flood | silent
+    disk_fail_on    the call that fails: create (default), update, delete or all
+    disk_fail_times fail only so many times, then work (default: always)
+
+Addresses of nodes are made up from the cluster's uuid; nobody listens there.
+"""
+
+import datetime
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import sys
+import time
+
+
+def say(line):
+    print(json.dumps(line), flush=True)
+
+
+def log(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def write(path, value):
+    """Replaces a file as a whole: a crash leaves the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(value, indent=2) + "\n")
+    draft.replace(path)
+
+
+def read(path):
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+
+
+def safe(text):
+    """A name that users choose, as a name of a folder."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", text)
+
+
+class Journal:
+    """What this driver did, for people and for tests that count effects."""
+
+    def __init__(self, root, call, operation, cluster):
+        self.path = root / "journal.log"
+        self.about = {"operation": operation, "call": call, "cluster": cluster, "pid": os.getpid()}
+
+    def add(self, event, **more):
+        at = datetime.datetime.now(datetime.timezone.utc).isoformat()
+        line = json.dumps({"at": at, "event": event, **self.about, **more}) + "\n"
+        # One write in append mode: lines of several processes do not mix.
+        with open(self.path, "ab", buffering=0) as journal:
+            journal.write(line.encode())
+
+
+class Failure(Exception):
+    def __init__(self, text, kind="permanent"):
+        super().__init__(text)
+        self.kind = kind
+
+
+class Cluster:
+    """One cluster's folder, locked while the object lives."""
+
+    def __init__(self, root, call, request):
+        self.root = root
+        self.call = call
+        self.cluster = request["cluster"]
+        self.groups = request["node_groups"]
+        self.operation = request.get("operation")
+        self.labels = self.cluster.get("labels") or {}
+        self.name = safe(self.cluster["uuid"])
+        self.folder = root / "clusters" / self.name
+        self.record_file = self.folder / "cluster.json"
+        self.journal = Journal(root, call, self.operation, self.cluster["uuid"])
+        self.lock()
+
+    def lock(self):
+        locks = self.root / "locks"
+        locks.mkdir(parents=True, exist_ok=True)
+        self.lock_file = open(locks / self.name, "a")
+        try:
+            fcntl.flock(self.lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.journal.add("overlap")
+            raise Failure("another process works on this cluster", "transient")
+
+    def delay(self):
+        return int(self.labels.get("disk_delay_ms", "0")) / 1000
+
+    def is_async(self):
+        return self.labels.get("disk_async", "false").lower() == "true"
+
+    def address(self, group, number):
+        digest = hashlib.sha256(f"{self.cluster['uuid']}/{group}/{number}".encode()).digest()
+        return f"10.{digest[0]}.{digest[1]}.{digest[2] % 254 + 1}"
+
+    def node(self, group, number):
+        return self.folder / f"{safe(group['name'])}-{safe(group['uuid'])[:8]}" / f"node-{number}"
+
+    def wanted(self):
+        if self.call == "delete":
+            return []
+        return [(group, n) for group in self.groups for n in range(group["node_count"])]
+
+    def surplus(self):
+        wanted = {self.node(group, number) for group, number in self.wanted()}
+        return [node for node in sorted(self.folder.glob("*/node-*")) if node not in wanted]
+
+    def missing(self):
+        return [(g, n) for g, n in self.wanted() if not (self.node(g, n) / "node.json").exists()]
+
+    def build(self, pause):
+        """Brings the folders to what the node groups say. Each step is an effect of its own."""
+        missing, surplus = self.missing(), self.surplus()
+        steps = len(missing) + len(surplus)
+        for done, (group, number) in enumerate(missing):
+            folder = self.node(group, number)
+            node = f"{folder.parent.name}/{folder.name}"
+            say({"progress": f"building {node}", "percent": 100 * done / steps})
+            time.sleep(pause)
+            address = self.address(group["name"], number)
+            value = {"role": group["role"], "address": address, "flavor": group.get("flavor_id")}
+            write(folder / "node.json", value)
+            self.journal.add("effect", effect="build", node=node)
+        for done, node in enumerate(surplus, len(missing)):
+            name = f"{node.parent.name}/{node.name}"
+            say({"progress": f"removing {name}", "percent": 100 * done / steps})
+            time.sleep(pause)
+            shutil.rmtree(node, ignore_errors=True)
+            self.journal.add("effect", effect="remove", node=name)
+
+    def fail_as_told(self):
+        """Misbehaves as the labels say."""
+        how = self.labels.get("disk_fail")
+        on = self.labels.get("disk_fail_on", "create")
+        if not how or on not in (self.call, "all"):
+            return
+        times = self.labels.get("disk_fail_times")
+        if times is not None:
+            counter = self.root / "failures" / f"{self.name}-{self.call}"
+            count = read(counter) or 0
+            if count >= int(times):
+                return
+            write(counter, count + 1)
+        self.journal.add("failure", how=how)
+        if how in ("permanent", "transient"):
+            raise Failure(f"the label disk_fail asks for a {how} failure", how)
+        log(f"the label disk_fail asks for: {how}")
+        if how == "exit75":
+            sys.exit(75)
+        if how == "exit1":
+            sys.exit(1)
+        if how == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if how == "silent":
+            sys.exit(0)
+        if how == "garbage":
+            print("PLAY [all] ***** this is not JSON", flush=True)
+        while how == "flood":
+            say({"progress": "and so on, and so on " * 1000})
+        while True:
+            time.sleep(1)
+
+    def group_results(self, status):
+        groups = []
+        for group in self.groups:
+            built = range(0 if self.call == "delete" else group["node_count"])
+            addresses = [self.address(group["name"], n) for n in built if self.node(group, n).exists()]
+            groups.append({"uuid": group["uuid"], "status": status, "node_addresses": addresses})
+        return groups
+
+    def result(self, status, reason=None):
+        cluster = {"status": status, "stack_id": f"disk-{self.cluster['uuid']}"}
+        if reason:
+            cluster["status_reason"] = reason
+        masters = [g for g in self.groups if g["role"] == "master" and g["node_count"] > 0]
+        if masters and status.endswith("_COMPLETE") and self.call != "delete":
+            cluster["api_address"] = f"https://{self.address(masters[0]['name'], 0)}:6443"
+            if "kube_tag" in self.labels:
+                cluster["coe_version"] = self.labels["kube_tag"]
+        return {"cluster": cluster, "node_groups": self.group_results(status)}
+
+    def run(self):
+        """One create, update or delete."""
+        record = read(self.record_file) or {}
+        if record.get("operation") == self.operation and "result" in record:
+            log("this operation was finished before; answering again")
+            self.journal.add("again")
+            return record["result"]
+        self.journal.add("begin")
+        self.fail_as_told()
+        if self.is_async() and (self.call != "delete" or self.folder.exists()):
+            steps = max(1, len(self.missing()) + len(self.surplus()))
+            if record.get("operation") != self.operation:
+                due = time.time() + steps * self.delay()
+                write(self.record_file, {"operation": self.operation, "call": self.call, "due": due})
+            self.journal.add("end", outcome="in progress")
+            return self.result(f"{self.call.upper()}_IN_PROGRESS", "the disk is working")
+        return self.finish(self.delay())
+
+    def finish(self, pause):
+        self.build(pause)
+        result = self.result(f"{self.call.upper()}_COMPLETE")
+        if self.call == "delete":
+            if self.folder.exists():
+                shutil.rmtree(self.folder)
+                self.journal.add("effect", effect="remove-cluster")
+        else:
+            write(self.record_file, {"operation": self.operation, "call": self.call, "result": result})
+        self.journal.add("end", outcome="complete")
+        return result
+
+    def observe(self):
+        """How far an asynchronous operation is; finishes it when its time has come."""
+        status = self.cluster.get("status") or ""
+        record = read(self.record_file)
+        if status.startswith("DELETE_") and record is None:
+            self.call = "delete"
+            return self.result("DELETE_COMPLETE")
+        if record is None or "due" not in record:
+            return record["result"] if record else {}
+        self.call = record["call"]
+        self.operation = record["operation"]
+        self.journal.about.update(operation=self.operation, call=f"observe-{self.call}")
+        left = record["due"] - time.time()
+        if left > 0:
+            return self.result(f"{self.call.upper()}_IN_PROGRESS", f"{left:.0f} seconds to go")
+        return self.finish(0)
+
+
+def observe_all(root, request):
+    for one in request["clusters"]:
+        uuid = one["cluster"]["uuid"]
+        try:
+            say({"cluster": uuid, "result": Cluster(root, "observe", one).observe()})
+        except Failure as failure:
+            say({"cluster": uuid, "error": str(failure), "class": failure.kind})
+
+
+def main():
+    request = json.load(sys.stdin)
+    if request.get("protocol") != 1:
+        raise Failure(f"protocol {request.get('protocol')} is not known to this driver, only 1")
+    root = os.environ.get("DISK_DRIVER_ROOT") or request.get("settings", {}).get("root")
+    if not root:
+        raise Failure("set DISK_DRIVER_ROOT, or root under [settings] in driver.toml")
+    root = pathlib.Path(root)
+    root.mkdir(parents=True, exist_ok=True)
+    call = request["call"]
+    if call == "observe":
+        return observe_all(root, request)
+    if call not in ("create", "update", "delete"):
+        raise Failure(f"cannot {call} clusters", "not_supported")
+    cluster = Cluster(root, call, request)
+
+    def stop(_signal, _frame):
+        cluster.journal.add("stopped")
+        os._exit(143)
+
+    signal.signal(signal.SIGTERM, stop)
+    say({"result": cluster.run()})
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as failure:
+        say({"error": str(failure), "class": failure.kind})
+    except OSError as error:
+        # A full or broken disk may be mended.
+        say({"error": f"the disk: {error}", "class": "transient"})
