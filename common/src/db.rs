@@ -18,11 +18,13 @@
 pub mod clock;
 pub mod connection;
 pub mod error;
+pub mod lock;
 pub mod pool;
 pub mod rows;
 pub mod schema;
 pub mod session;
 pub mod url;
+pub mod write;
 
 pub use clock::{NowMs, now_ms, now_ms_expr, now_plus_ms_expr};
 pub use connection::{AnyConnection, Backend, MultiBackend};

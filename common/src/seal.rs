@@ -1,1 +1,330 @@
-//! (in work)
+//! Sealing secrets at rest: the Keystone tokens in journalled request contexts.
+//!
+//! XChaCha20-Poly1305 with a key from a file that all conductors share. The file is text, one base64 key of 32
+//! bytes per line, `#` starts a comment; the first key seals, every key opens. To rotate: put a new line on top,
+//! restart the conductors, and remove the old line when no operation from before is left open.
+//!
+//! Guarantees: whoever has the database but not the key file reads nothing and can change nothing unnoticed.
+//! Not guaranteed: anything against somebody who can read the key file, which is why it must belong to one
+//! user and be readable by nobody else (checked at every load).
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chacha20poly1305::aead::{Aead, Generate, KeyInit, Payload};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+
+/// First byte of everything sealed: says how the rest is laid out.
+const VERSION: u8 = 1;
+const NONCE_LENGTH: usize = 24;
+const KEY_LENGTH: usize = 32;
+/// Authenticated with every text, so that a key used elsewhere cannot open or forge one of ours.
+const PURPOSE: &[u8] = b"magnum conductor journal v1";
+
+/// The keys of one key file.
+#[derive(Clone)]
+pub struct JournalKey {
+    seals: XChaCha20Poly1305,
+    opens: Vec<XChaCha20Poly1305>,
+}
+
+impl std::fmt::Debug for JournalKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "JournalKey({} keys)", self.opens.len())
+    }
+}
+
+/// Why something could not be sealed or opened, or a key file not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    /// No key file there.
+    #[error(
+        "the journal key file {path} does not exist; run `magnum-db-manage upgrade` to make one, and copy it \
+         to every conductor host ([conductor] journal_key_file)"
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It cannot be read or written.
+    #[error("the journal key file {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Others can read it.
+    #[error("the journal key file {path} is open to other users (mode {mode:03o}); run `chmod 600 {path}`")]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A line is not a key.
+    #[error(
+        "the journal key file {path}, line {line}: expected 32 bytes as base64 (44 characters); \
+         make a key with `head -c 32 /dev/urandom | base64`"
+    )]
+    BadKey {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+    },
+    /// No line is a key.
+    #[error("the journal key file {path} holds no key; remove it and run `magnum-db-manage upgrade`")]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// None of the keys opens it, or it was changed.
+    #[error(
+        "a sealed value cannot be opened with any key of the journal key file: it was sealed with another \
+         key, or was changed; all conductors must share one key file, and a key must stay in it until no \
+         operation from its time is open"
+    )]
+    WrongKey,
+    /// Too short, or of a later layout.
+    #[error("a sealed value has an unknown layout; was it written by a newer release?")]
+    UnknownLayout,
+    /// The system has no random numbers.
+    #[error("the system gave no random numbers for sealing")]
+    NoRandomness,
+}
+
+impl JournalKey {
+    /// Reads a key file.
+    pub fn load(path: &Path) -> Result<Self, SealError> {
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => SealError::Missing {
+                path: path.to_owned(),
+            },
+            _ => SealError::Io {
+                path: path.to_owned(),
+                source,
+            },
+        };
+        let mode = fs::metadata(path).map_err(failed)?.mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(SealError::Exposed {
+                path: path.to_owned(),
+                mode,
+            });
+        }
+        Self::parse(&fs::read_to_string(path).map_err(failed)?, path)
+    }
+
+    /// Makes a key file with one random key and mode 0600, unless there is one. Says whether it made one.
+    /// Several processes may do this at once: one of them makes the file, all use it.
+    pub fn create_if_missing(path: &Path) -> Result<bool, SealError> {
+        let failed = |source| SealError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        if path.exists() {
+            return Ok(false);
+        }
+        let key = Key::try_generate().map_err(|_| SealError::NoRandomness)?;
+        let text = format!(
+            "# Seals credentials in the conductors' journal. Same file on every conductor host; keep it secret.\n\
+             # The first key seals, all keys open: to rotate, add a line on top, remove the old one later.\n{}\n",
+            STANDARD.encode(key)
+        );
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        // Written beside and linked into place, so that nobody ever reads half a key.
+        let unique = uuid::Uuid::new_v4().simple().to_string();
+        let draft = path.with_file_name(format!(".journal-key-{unique}"));
+        let written = write_private(&draft, &text).and_then(|()| fs::hard_link(&draft, path));
+        let removed = fs::remove_file(&draft);
+        match written {
+            Ok(()) => removed.map(|()| true).map_err(failed),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Reads the key file, and makes one first where there is none.
+    pub fn load_or_create(path: &Path) -> Result<Self, SealError> {
+        Self::create_if_missing(path)?;
+        Self::load(path)
+    }
+
+    fn parse(text: &str, path: &Path) -> Result<Self, SealError> {
+        let mut opens = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let bytes: [u8; KEY_LENGTH] = STANDARD
+                .decode(line)
+                .ok()
+                .and_then(|bytes| bytes.try_into().ok())
+                .ok_or_else(|| SealError::BadKey {
+                    path: path.to_owned(),
+                    line: index + 1,
+                })?;
+            opens.push(XChaCha20Poly1305::new(&Key::from(bytes)));
+        }
+        let seals = opens.first().cloned().ok_or_else(|| SealError::Empty {
+            path: path.to_owned(),
+        })?;
+        Ok(Self { seals, opens })
+    }
+
+    /// Seals some bytes with the first key.
+    pub fn seal(&self, plain: &[u8]) -> Result<Vec<u8>, SealError> {
+        let nonce = XNonce::try_generate().map_err(|_| SealError::NoRandomness)?;
+        let payload = Payload {
+            msg: plain,
+            aad: PURPOSE,
+        };
+        // The cipher only refuses texts of more than 256 GiB.
+        let sealed = self
+            .seals
+            .encrypt(&nonce, payload)
+            .map_err(|_| SealError::UnknownLayout)?;
+        let mut whole = Vec::with_capacity(1 + NONCE_LENGTH + sealed.len());
+        whole.push(VERSION);
+        whole.extend_from_slice(&nonce);
+        whole.extend_from_slice(&sealed);
+        Ok(whole)
+    }
+
+    /// Opens what any of the keys has sealed.
+    pub fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        let rest = match sealed.split_first() {
+            Some((&VERSION, rest)) if rest.len() > NONCE_LENGTH => rest,
+            _ => return Err(SealError::UnknownLayout),
+        };
+        let (nonce, text) = rest.split_at(NONCE_LENGTH);
+        let nonce: [u8; NONCE_LENGTH] = nonce.try_into().map_err(|_| SealError::UnknownLayout)?;
+        let nonce = XNonce::from(nonce);
+        self.opens
+            .iter()
+            .find_map(|key| {
+                key.decrypt(
+                    &nonce,
+                    Payload {
+                        msg: text,
+                        aad: PURPOSE,
+                    },
+                )
+                .ok()
+            })
+            .ok_or(SealError::WrongKey)
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn key_line() -> String {
+        STANDARD.encode(Key::generate())
+    }
+
+    fn keys(lines: &[&str]) -> JournalKey {
+        JournalKey::parse(&lines.join("\n"), Path::new("k")).unwrap()
+    }
+
+    #[test]
+    fn what_is_sealed_opens_and_does_not_show_the_text() {
+        let key = keys(&[&key_line()]);
+        let sealed = key.seal(b"auth_token=tok-1").unwrap();
+        assert!(!sealed.windows(5).any(|w| w == b"tok-1"));
+        assert_ne!(
+            sealed,
+            key.seal(b"auth_token=tok-1").unwrap(),
+            "every nonce is fresh"
+        );
+        assert_eq!(key.open(&sealed).unwrap(), b"auth_token=tok-1");
+    }
+
+    #[test]
+    fn after_a_rotation_the_old_key_still_opens_until_its_line_is_removed() {
+        let (old, new) = (key_line(), key_line());
+        let sealed = keys(&[&old]).seal(b"x").unwrap();
+        let both = keys(&[&new, "# the old one:", &old]);
+        assert_eq!(both.open(&sealed).unwrap(), b"x");
+        assert!(matches!(keys(&[&new]).open(&sealed), Err(SealError::WrongKey)));
+        assert!(
+            keys(&[&new]).open(&both.seal(b"y").unwrap()).is_ok(),
+            "the first line seals"
+        );
+    }
+
+    #[test]
+    fn a_changed_or_cut_value_is_refused() {
+        let key = keys(&[&key_line()]);
+        let mut sealed = key.seal(b"text").unwrap();
+        assert!(matches!(key.open(&sealed[..20]), Err(SealError::UnknownLayout)));
+        assert!(matches!(key.open(&[]), Err(SealError::UnknownLayout)));
+        *sealed.last_mut().unwrap() ^= 1;
+        assert!(matches!(key.open(&sealed), Err(SealError::WrongKey)));
+    }
+
+    #[test]
+    fn a_made_file_is_private_and_stays_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state/journal.key");
+        assert!(matches!(JournalKey::load(&path), Err(SealError::Missing { .. })));
+        assert!(JournalKey::create_if_missing(&path).unwrap());
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        let sealed = JournalKey::load(&path).unwrap().seal(b"x").unwrap();
+        assert!(!JournalKey::create_if_missing(&path).unwrap());
+        assert_eq!(
+            JournalKey::load_or_create(&path).unwrap().open(&sealed).unwrap(),
+            b"x"
+        );
+        assert_eq!(
+            fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1,
+            "no draft is left behind"
+        );
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused_with_the_command_to_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.key");
+        JournalKey::create_if_missing(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = JournalKey::load(&path).unwrap_err().to_string();
+        assert!(
+            error.contains("mode 640") && error.contains("chmod 600"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        let text = format!("# keys\n{}\nnot-a-key", key_line());
+        let error = JournalKey::parse(&text, Path::new("/k")).unwrap_err().to_string();
+        assert!(error.contains("/k, line 3"), "{error}");
+        assert!(matches!(
+            JournalKey::parse("# none\n", Path::new("/k")),
+            Err(SealError::Empty { .. })
+        ));
+    }
+}

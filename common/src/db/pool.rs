@@ -33,6 +33,7 @@ use super::connection::{AnyConnection, Backend};
 use super::error::DbError;
 use super::session::{self, SessionOptions};
 use super::url::DatabaseUrl;
+use crate::config::DatabaseSection;
 use crate::retry::RetryPolicy;
 
 /// How the pool is built. [`Default`] suits tests and small installations.
@@ -69,6 +70,8 @@ impl Default for PoolOptions {
 const TRUST_IDLE: Duration = Duration::from_secs(1);
 /// Idle connections are closed after this.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// `connection_recycle_time = -1`.
+const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// Runs of a transaction's closure, the first one included.
 const TRANSACTION_ATTEMPTS: u32 = 8;
 /// More connections than this to one SQLite file only wait for each other.
@@ -101,7 +104,45 @@ impl std::fmt::Debug for Database {
     }
 }
 
+impl From<&DatabaseSection> for PoolOptions {
+    fn from(section: &DatabaseSection) -> Self {
+        // 0 and -1 mean "no limit" in oslo.db; more connections than blocking threads would be of no use.
+        let count = |option: i64| u32::try_from(option).unwrap_or(0);
+        let max_connections = match count(section.max_pool_size) + count(section.max_overflow) {
+            0 => 50,
+            some => some.min(200),
+        };
+        Self {
+            max_connections,
+            acquire_timeout: section.pool_timeout.unwrap_or(Self::default().acquire_timeout),
+            recycle_after: u64::try_from(section.connection_recycle_time)
+                .map_or(NEVER, |seconds| Duration::from_secs(seconds.max(1))),
+            connect_attempts: u32::try_from(section.max_retries)
+                .ok()
+                .map(|retries| retries.max(1)),
+            connect_interval: section.retry_interval,
+            session: SessionOptions {
+                mysql_sql_mode: section.mysql_sql_mode.clone().unwrap_or_default(),
+                mysql_wsrep_sync_wait: section
+                    .mysql_wsrep_sync_wait
+                    .and_then(|wait| u32::try_from(wait).ok()),
+                sqlite_synchronous: section.sqlite_synchronous,
+                ..SessionOptions::default()
+            },
+        }
+    }
+}
+
 impl Database {
+    /// Connects to the database of the configuration, as its options say.
+    pub async fn connect(section: &DatabaseSection) -> Result<Self, DbError> {
+        Self::open(
+            DatabaseUrl::parse(section.connection.expose())?,
+            PoolOptions::from(section),
+        )
+        .await
+    }
+
     /// Opens the pool and proves that the server answers, within [`PoolOptions::connect_attempts`].
     pub async fn open(url: DatabaseUrl, options: PoolOptions) -> Result<Self, DbError> {
         for name in url.ignored_parameters() {

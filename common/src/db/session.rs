@@ -18,7 +18,7 @@ use diesel::prelude::*;
 
 use super::connection::AnyConnection;
 use super::error::DbError;
-use super::url::{DatabaseUrl, UrlError};
+use super::url::DatabaseUrl;
 
 /// How a session is set up.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,7 +74,7 @@ pub(super) fn open(url: &DatabaseUrl, options: &SessionOptions) -> Result<AnyCon
             Ok(AnyConnection::Postgres(conn))
         }
         #[cfg(not(all(feature = "sqlite", feature = "mysql", feature = "postgres")))]
-        _ => Err(UrlError(
+        _ => Err(super::url::UrlError(
             "names a database that this program was built without; build it with the features \
              sqlite, mysql, postgres as needed"
                 .to_owned(),
