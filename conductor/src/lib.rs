@@ -1,3 +1,4 @@
 //! magnum-conductor as a library.
 
+pub mod cli;
 pub mod drivers;

@@ -82,6 +82,14 @@ pub(super) fn together(
         ));
     }
 
+    for (target, word) in &default.default_log_levels {
+        if crate::telemetry::level(word).is_none() {
+            let message =
+                format!("{target}={word}: write DEBUG, INFO, WARNING, ERROR or CRITICAL as the level");
+            errors.push(problem("DEFAULT", "default_log_levels", &message));
+        }
+    }
+
     if default.service_down_time <= conductor.service_report_interval {
         warnings.push(problem(
             "DEFAULT",
@@ -97,9 +105,16 @@ pub(super) fn together(
             warnings.push(problem(
                 "DEFAULT",
                 name,
-                "is not supported; the log goes to standard error instead",
+                "is not supported; the log goes to log_file or to standard error",
             ));
         }
+    }
+    if !rabbit.ssl_enforce_hostname_verification {
+        warnings.push(problem(
+            "oslo_messaging_rabbit",
+            "ssl_enforce_hostname_verification",
+            "is not supported: the broker's certificate must be for its host name; set ssl_ca_file for a private CA",
+        ));
     }
     if conductor.topic != "magnum-conductor" && places.contains_key(&("conductor".into(), "topic".into())) {
         warnings.push(problem(

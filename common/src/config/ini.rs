@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_wrong_line_is_reported_with_its_number() {
-        let (entries, problems) = read("k = 1\n[a\n[]\n[a]\nnothing\n = 2\n   more\nk = 3");
+        let (entries, problems) = read("k = 1\n[a\n[]\n[a]\nnothing\n   more\n= 2\nk = 3");
         assert_eq!(entries, [entry("a", "k", "3")]);
         let lines: Vec<_> = problems
             .iter()
@@ -170,7 +170,7 @@ mod tests {
             .collect();
         assert_eq!(
             lines,
-            ["m.conf:1", "m.conf:2", "m.conf:3", "m.conf:5", "m.conf:6"]
+            ["m.conf:1", "m.conf:2", "m.conf:3", "m.conf:5", "m.conf:7"]
         );
     }
 }

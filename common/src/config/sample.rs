@@ -37,8 +37,8 @@ fn facts(option: &OptionSpec) -> String {
 
 fn assignment(option: &OptionSpec) -> String {
     match &option.default {
-        DefaultText::Value(Some(value)) => format!("#{} = {value}\n", option.name),
-        DefaultText::Value(None) => format!("#{} =\n", option.name),
+        DefaultText::Value(Some(value)) if !value.is_empty() => format!("#{} = {value}\n", option.name),
+        DefaultText::Value(_) => format!("#{} =\n", option.name),
         DefaultText::Template(text) => format!("#{} = {text}\n", option.name),
         DefaultText::Machine(words, _) => format!("#{} = <{words}>\n", option.name),
     }

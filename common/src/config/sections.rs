@@ -23,12 +23,7 @@ pub use database::DatabaseSection;
 pub use default::DefaultSection;
 pub use drivers::{ClusterTypeCheck, DriversSection};
 pub use http::{KeystoneAuthtokenSection, OsloMiddlewareSection};
-pub use messaging::{FailoverStrategy, KombuCompression, LoginMethod, NotificationsSection, RabbitSection};
-
-/// Processors of this machine, at least one.
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
+pub use messaging::{LoginMethod, NotificationsSection, RabbitSection};
 
 /// This machine's host name; `localhost` where it has none that can be used.
 fn host_name() -> String {

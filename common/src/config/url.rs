@@ -24,29 +24,33 @@ pub fn masked(url: &str) -> String {
         },
         None => return format!("{scheme}://{rest}{}", query.map(masked_query).unwrap_or_default()),
     };
-    let hosts = hosts.split(',').map(masked_host).collect::<Vec<_>>().join(",");
+    let hosts = masked_hosts(hosts);
     format!(
         "{scheme}://{hosts}{path}{}",
         query.map(masked_query).unwrap_or_default()
     )
 }
 
-fn masked_host(host: &str) -> String {
-    match host.rsplit_once('@') {
-        Some((credentials, host)) => match credentials.split_once(':') {
-            Some((user, _)) => format!("{user}:***@{host}"),
-            None => format!("{credentials}@{host}"),
-        },
-        // A piece without `@` is a host, or a part of a password with a comma in it: show it only if it
-        // looks like a host.
-        None if host
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || ".-:[]_".contains(c)) =>
-        {
-            host.to_owned()
-        }
-        None => "***".to_owned(),
+fn masked_hosts(hosts: &str) -> String {
+    let pieces: Vec<&str> = hosts.split(',').collect();
+    let last = pieces.iter().rposition(|piece| piece.contains('@')).unwrap_or(0);
+    let mut within_password = false;
+    let mut shown = Vec::with_capacity(pieces.len());
+    for (index, piece) in pieces.into_iter().enumerate() {
+        let credentials = piece.rsplit_once('@');
+        // A piece without `@` before one that has it may be the start of a password with a comma in it.
+        shown.push(
+            match credentials.map(|(credentials, host)| (credentials.split_once(':'), credentials, host)) {
+                Some((_, _, host)) if within_password => format!("***@{host}"),
+                Some((Some((user, _)), _, host)) => format!("{user}:***@{host}"),
+                Some((None, user, host)) => format!("{user}@{host}"),
+                None if index < last => "***".to_owned(),
+                None => piece.to_owned(),
+            },
+        );
+        within_password = credentials.is_none();
     }
+    shown.join(",")
 }
 
 fn masked_query(query: &str) -> String {

@@ -126,6 +126,28 @@ impl<T: TryFrom<i64> + Display, const MIN: i64, const MAX: i64> Codec<T> for Int
     }
 }
 
+/// A number of threads; 0 means one per processor.
+pub struct Threads;
+
+impl Codec<usize> for Threads {
+    const EMPTY_IS_UNSET: bool = true;
+    fn form() -> String {
+        <Int<0, 1024> as Codec<usize>>::form()
+    }
+    fn parse(text: &str) -> Result<usize, String> {
+        let number = <Int<0, 1024>>::parse(text)?;
+        Ok(if number == 0 { processors() } else { number })
+    }
+    fn show(value: &usize) -> Option<String> {
+        Some(value.to_string())
+    }
+}
+
+/// Processors of this machine, at least one.
+pub(super) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// A decimal number; the limits are in thousandths.
 pub struct Float<const MIN: i64, const MAX: i64>;
 

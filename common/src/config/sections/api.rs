@@ -4,9 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::processors;
 use crate::config::schema::section;
-use crate::config::value::keywords;
+use crate::config::value::{keywords, processors};
 
 keywords! {
     /// Who says who a client is.
@@ -28,7 +27,7 @@ section! {
         /// Largest number of items in one page of a list.
         max_limit: u32 as Int<1, 1_000_000> = 1000;
         /// Threads that serve requests. One process serves them all.
-        workers: usize as Int<1, 1024> = processors(), machine "number of processors";
+        workers: usize as Threads = processors(), machine "number of processors";
         /// Serve HTTPS.
         enabled_ssl: bool as Bool = false;
         /// Certificate chain in PEM, when enabled_ssl.

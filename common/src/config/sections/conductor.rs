@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::processors;
 use crate::config::schema::section;
+use crate::config::value::processors;
 
 section! {
     /// The conductor: accepting and running operations.
@@ -13,7 +13,7 @@ section! {
         /// RPC topic. Python's API ignores this option and always uses the default.
         topic: String as Name = "magnum-conductor".to_owned();
         /// Threads of the conductor. One process does all work.
-        workers: usize as Int<1, 1024> = processors(), machine "number of processors";
+        workers: usize as Threads = processors(), machine "number of processors";
         /// Operations that run at the same time.
         operation_workers: usize as Int<1, 65535> = 64, ours true;
         /// Most requests that are recorded in one transaction.

@@ -24,16 +24,6 @@ section! {
         max_retries: i64 as Int<-1, 1_000_000> = 10;
         /// Seconds between these attempts.
         retry_interval: Duration as Seconds = Duration::from_secs(10);
-        /// Repetitions of a statement whose connection broke. -1: for ever.
-        db_max_retries: i64 as Int<-1, 1_000_000> = 20;
-        /// Seconds before the first of these repetitions.
-        db_retry_interval: Duration as Seconds = Duration::from_secs(1);
-        /// Whether the pause doubles each time.
-        db_inc_retry_interval: bool as Bool = true;
-        /// Longest such pause, in seconds.
-        db_max_retry_interval: Duration as Seconds = Duration::from_secs(10);
-        /// Whether a statement whose connection broke is repeated at all.
-        use_db_reconnect: bool as Bool = false;
         /// SQL mode of each MySQL connection; empty: the server's.
         mysql_sql_mode: Option<String> as Opt<Text> = Some("TRADITIONAL".to_owned());
         /// Galera: wait for this node to catch up before reading; unset: the server's setting.

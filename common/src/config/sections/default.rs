@@ -25,9 +25,6 @@ section! {
         control_exchange: String as Name = "magnum".to_owned();
         /// Seconds a call waits for its answer.
         rpc_response_timeout: Duration as Seconds<100> = Duration::from_secs(60);
-        /// Messages that one process handles at the same time.
-        executor_thread_pool_size: usize as Int<1, 65535> = 64,
-            was [("DEFAULT", "rpc_thread_pool_size")];
 
         /// Whether this conductor takes part in status polling. Its heartbeat is not affected.
         periodic_enable: bool as Bool = true;
@@ -52,13 +49,8 @@ section! {
         use_journal: bool as Bool = false;
         /// Accepted, with a warning: let the service manager forward standard error.
         use_syslog: bool as Bool = false;
-        /// Accepted, see use_syslog.
-        syslog_log_facility: String as Text = "LOG_USER".to_owned();
-        /// Levels by logger: `target=LEVEL`, where `_` and `::` may also be written as `.`. Loggers of Python
-        /// libraries have no effect here.
-        default_log_levels: Vec<(String, String)> as Dict<'='> = [
-            ("amqp", "WARN"), ("lapin", "WARN"), ("hyper", "INFO"), ("reqwest", "INFO"), ("rustls", "WARN"),
-            ("tower_http", "INFO"), ("h2", "INFO"),
-        ].map(|(target, level)| (target.to_owned(), level.to_owned())).to_vec();
+        /// Levels by logger, `target=LEVEL`, on top of a short list that keeps libraries quiet. A dot stands for
+        /// `::` or `_`. Loggers of Python libraries have no effect here.
+        default_log_levels: Vec<(String, String)> as Dict<'='> = Vec::new();
     }
 }

@@ -6,10 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::host_name;
 use crate::config::schema::section;
 use crate::config::value::keywords;
-use crate::secret::Secret;
 
 keywords! {
     /// How a client proves its identity to the broker.
@@ -22,26 +20,6 @@ keywords! {
         External = "EXTERNAL",
         /// RabbitMQ's challenge-response demonstration.
         RabbitCrDemo = "RABBIT-CR-DEMO",
-    }
-}
-
-keywords! {
-    /// Order in which the hosts of the URL are tried.
-    FailoverStrategy {
-        /// In the order of the URL.
-        RoundRobin = "round-robin",
-        /// At random.
-        Shuffle = "shuffle",
-    }
-}
-
-keywords! {
-    /// Compression of message bodies.
-    KombuCompression {
-        /// zlib.
-        Gzip = "gzip",
-        /// bzip2.
-        Bz2 = "bz2",
     }
 }
 
@@ -71,8 +49,6 @@ section! {
         rabbit_qos_prefetch_count: u16 as Int<0, 65535> = 0;
         /// Seconds without a sign of life after which a connection is dead. 0: no heartbeats.
         heartbeat_timeout_threshold: u16 as Int<0, 65535> = 60;
-        /// How often within that time the connection is checked.
-        heartbeat_rate: u16 as Int<1, 1000> = 3;
         /// Seconds before the first attempt to reconnect.
         rabbit_retry_interval: Duration as Seconds<1> = Duration::from_secs(1);
         /// Seconds that each further pause is longer.
@@ -81,30 +57,20 @@ section! {
         rabbit_interval_max: Duration as Seconds<1> = Duration::from_secs(30);
         /// Seconds to wait after a connection was lost, before consuming again.
         kombu_reconnect_delay: Duration as Seconds = Duration::from_secs(1);
-        /// Order in which the hosts of the URL are tried.
-        kombu_failover_strategy: FailoverStrategy as Choice = FailoverStrategy::RoundRobin;
-        /// Compression of sent bodies; unset: none. Received bodies are understood in any of them.
-        kombu_compression: Option<KombuCompression> as Opt<Choice> = None;
+        /// Whether consuming starts anew when the queue moves to another broker node.
+        enable_cancel_on_failover: bool as Bool = false;
         /// Login method.
         rabbit_login_method: LoginMethod as Choice = LoginMethod::Amqplain;
         /// Connect by TLS.
         ssl: bool as Bool = false, was [("oslo_messaging_rabbit", "rabbit_use_ssl")];
-        /// Least TLS version; only 1.2 and 1.3 exist here, whatever is written.
-        ssl_version: Option<String> as Opt<Text> = None, was [("oslo_messaging_rabbit", "kombu_ssl_version")];
         /// CA bundle in PEM; unset: the system's.
         ssl_ca_file: Option<PathBuf> as Opt<Path> = None, was [("oslo_messaging_rabbit", "kombu_ssl_ca_certs")];
         /// Client certificate in PEM.
         ssl_cert_file: Option<PathBuf> as Opt<Path> = None, was [("oslo_messaging_rabbit", "kombu_ssl_certfile")];
         /// Private key of the client certificate, in PEM.
         ssl_key_file: Option<PathBuf> as Opt<Path> = None, was [("oslo_messaging_rabbit", "kombu_ssl_keyfile")];
-        /// Whether the broker's certificate must be for its host name.
+        /// Accepted; the broker's certificate must always be for its host name.
         ssl_enforce_hostname_verification: bool as Bool = true;
-        /// Names of reply queues that stay the same over restarts.
-        use_queue_manager: bool as Bool = false;
-        /// Host part of these names.
-        hostname: String as Name = host_name(), machine "this machine's host name";
-        /// Program part of these names; unset: the program's name.
-        processname: Option<String> as Opt<Name> = None;
     }
 }
 
@@ -116,9 +82,5 @@ section! {
         /// Topics they are published on.
         topics: Vec<String> as List<Name> = vec!["notifications".to_owned()],
             was [("DEFAULT", "notification_topics")];
-        /// Broker; unset: that of the RPC.
-        transport_url: Option<Secret> as Opt<BrokerUrl> = None;
-        /// Repetitions of a notification that could not be sent. -1: for ever.
-        retry: i64 as Int<-1, 1_000_000> = -1;
     }
 }
