@@ -37,12 +37,15 @@ mod rabbit;
 mod reply;
 mod request;
 mod server;
+mod settings;
 mod target;
 mod topology;
 mod transport;
 mod url;
 
 use std::sync::Arc;
+
+use crate::config::Settings;
 
 pub use client::{CallError, CallOptions, RpcClient};
 pub use compression::CompressionError;
@@ -59,6 +62,17 @@ pub use target::{Names, Route, Target, direct, new_server_id};
 pub use topology::{Argument, Declaration, Exchange, ExchangeKind, Queue};
 pub use transport::{Health, ListenSpec, Listener, PublishError, Transport, TransportError};
 pub use url::{BrokerHost, RabbitUrl, TransportUrl, UrlError};
+
+/// A transport as the settings say. Reads TLS files; the network is first used by a publish or a listener, so
+/// that a program starts while its broker is down.
+///
+/// `connection_name` is what an operator sees in the broker's list of connections.
+pub async fn connect(
+    settings: &Settings,
+    connection_name: &str,
+) -> Result<Arc<dyn Transport>, TransportError> {
+    connect_with(RpcOptions::try_from(settings)?, connection_name)
+}
 
 /// A transport by its options. The network is first used by the first publish or listener.
 ///

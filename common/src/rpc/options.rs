@@ -25,6 +25,11 @@ pub enum OptionsError {
     /// The URL.
     #[error(transparent)]
     Url(#[from] UrlError),
+    /// A login method that no deployment uses.
+    #[error(
+        "[oslo_messaging_rabbit] rabbit_login_method: RABBIT-CR-DEMO is not supported; use PLAIN or AMQPLAIN"
+    )]
+    LoginMethod,
     /// A query parameter that is no option.
     #[error("transport_url: `{0}` is not an [oslo_messaging_rabbit] option")]
     UnknownOverride(String),

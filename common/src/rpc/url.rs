@@ -39,6 +39,9 @@ pub enum UrlError {
     /// An escape that does not decode to UTF-8.
     #[error("transport_url: the {0} holds a percent escape that is not UTF-8")]
     Escape(&'static str),
+    /// The virtual host does not fit into AMQP.
+    #[error("transport_url: the virtual host is longer than 255 bytes")]
+    LongVirtualHost,
     /// `?word` without `=`.
     #[error("transport_url: query parameter `{0}` has no value")]
     Query(String),

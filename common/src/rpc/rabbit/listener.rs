@@ -1,0 +1,358 @@
+//! One listener: its connection, its consumers, and its return after a loss.
+//!
+//! A supervisor task owns the connection. It opens, declares, consumes, forwards deliveries, obeys orders, and
+//! on any loss starts over with the same declarations, the same fanout queue name included. It ends only on
+//! order or when nobody receives any more.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::{BoxStream, SelectAll, StreamExt, once};
+use lapin::options::{BasicAckOptions, BasicCancelOptions, BasicRejectOptions, QueueDeleteOptions};
+use lapin::types::AMQPValue;
+use lapin::{Acker, Channel, Connection, Consumer};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::declare::{Declarer, Mismatches, consume};
+use super::open::{Opener, explain, short};
+use super::{ListenerCounts, reconnect};
+use crate::rpc::delivery::{Delivery, Settle};
+use crate::rpc::message::RawMessage;
+use crate::rpc::options::RabbitOptions;
+use crate::rpc::topology::Declaration;
+use crate::rpc::transport::{ListenCommand, ListenSpec};
+
+/// How long a goodbye to the broker may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Who is to be told that the listener has stopped.
+type Stopped = Option<oneshot::Sender<()>>;
+
+/// Why a session with the broker ended.
+enum End {
+    /// On order.
+    Stopped(Stopped),
+    /// Start over.
+    Lost(String),
+}
+
+/// What comes out of a consumer.
+enum Item {
+    Message(Box<(RawMessage, Delivery)>),
+    Broken(String),
+    /// Cancelled, by us or by the broker.
+    Over,
+}
+
+pub(super) struct Supervisor {
+    opener: Arc<Opener>,
+    options: RabbitOptions,
+    spec: ListenSpec,
+    mismatches: Arc<Mismatches>,
+    counts: Arc<ListenerCounts>,
+}
+
+/// Orders, and whether consuming is paused by one of them.
+struct Orders {
+    commands: mpsc::UnboundedReceiver<ListenCommand>,
+    stop: CancellationToken,
+    paused: bool,
+}
+
+/// An open connection with its consumers.
+struct Session {
+    connection: Connection,
+    channel: Channel,
+    items: SelectAll<BoxStream<'static, Item>>,
+}
+
+impl Supervisor {
+    pub(super) fn new(
+        opener: Arc<Opener>,
+        options: RabbitOptions,
+        spec: ListenSpec,
+        mismatches: Arc<Mismatches>,
+        counts: Arc<ListenerCounts>,
+    ) -> Self {
+        Self {
+            opener,
+            options,
+            spec,
+            mismatches,
+            counts,
+        }
+    }
+
+    pub(super) async fn run(
+        self,
+        out: mpsc::UnboundedSender<(RawMessage, Delivery)>,
+        commands: mpsc::UnboundedReceiver<ListenCommand>,
+        stop: CancellationToken,
+        ready: oneshot::Sender<()>,
+    ) {
+        let mut orders = Orders {
+            commands,
+            stop,
+            paused: false,
+        };
+        self.counts.down.fetch_add(1, Ordering::Relaxed);
+        let stopped = self.live(&out, &mut orders, ready).await;
+        self.counts.down.fetch_sub(1, Ordering::Relaxed);
+        if let Some(done) = stopped {
+            let _gone = done.send(());
+        }
+    }
+
+    /// Sessions, one after the other, until stopped. Counted as down whenever it is not inside a session.
+    async fn live(
+        &self,
+        out: &mpsc::UnboundedSender<(RawMessage, Delivery)>,
+        orders: &mut Orders,
+        ready: oneshot::Sender<()>,
+    ) -> Stopped {
+        let mut ready = Some(ready);
+        let mut failures: u32 = 0;
+        let mut down_since = Instant::now();
+        loop {
+            let opened = match orders.obey_during(self.open(!orders.paused)).await {
+                Ok(opened) => opened,
+                Err(stopped) => return stopped,
+            };
+            let reason = match opened {
+                Ok(session) => {
+                    if failures > 0 {
+                        let seconds = down_since.elapsed().as_secs_f64();
+                        tracing::info!(purpose = self.spec.purpose, down_s = seconds, "consuming again");
+                    }
+                    failures = 0;
+                    if let Some(ready) = ready.take() {
+                        let _gone = ready.send(());
+                    }
+                    self.counts.up.fetch_add(1, Ordering::Relaxed);
+                    self.counts.down.fetch_sub(1, Ordering::Relaxed);
+                    let end = self.session(session, out, orders).await;
+                    self.counts.down.fetch_add(1, Ordering::Relaxed);
+                    self.counts.up.fetch_sub(1, Ordering::Relaxed);
+                    down_since = Instant::now();
+                    match end {
+                        End::Stopped(stopped) => return stopped,
+                        End::Lost(reason) => reason,
+                    }
+                }
+                Err(reason) => reason,
+            };
+            failures = failures.saturating_add(1);
+            let pause = reconnect::pause(&self.options, failures);
+            if failures.is_power_of_two() {
+                let seconds = down_since.elapsed().as_secs_f64();
+                tracing::warn!(purpose = self.spec.purpose, %reason, down_s = seconds, "no connection to the broker; trying again");
+            }
+            if let Err(stopped) = orders.obey_during(sleep(pause)).await {
+                return stopped;
+            }
+        }
+    }
+
+    async fn open(&self, consuming: bool) -> Result<Session, String> {
+        let opened = self.opener.open(self.spec.purpose).await;
+        let connection = opened.map_err(|error| error.to_string())?;
+        let channel = self.declare(&connection).await.map_err(|error| explain(&error))?;
+        let mut session = Session {
+            connection,
+            channel,
+            items: SelectAll::new(),
+        };
+        if consuming {
+            session.consume(&self.spec.declarations).await?;
+        }
+        Ok(session)
+    }
+
+    async fn declare(&self, connection: &Connection) -> lapin::Result<Channel> {
+        let declarations = &self.spec.declarations;
+        let mut declarer = Declarer::new(connection, &self.mismatches).await?;
+        let limited = declarations.iter().any(|d| matches!(d, Declaration::Prefetch(_)));
+        if !limited && self.spec.default_prefetch > 0 {
+            declarer.prefetch(self.spec.default_prefetch).await?;
+        }
+        for declaration in declarations {
+            declarer.declare(declaration).await?;
+        }
+        Ok(declarer.into_channel())
+    }
+
+    /// Forwards deliveries and obeys orders until one of them ends it.
+    async fn session(
+        &self,
+        mut session: Session,
+        out: &mpsc::UnboundedSender<(RawMessage, Delivery)>,
+        orders: &mut Orders,
+    ) -> End {
+        let end = loop {
+            tokio::select! {
+                () = orders.stop.cancelled() => break End::Stopped(None),
+                () = out.closed() => break End::Stopped(None),
+                order = orders.commands.recv() => match order {
+                    None => break End::Stopped(None),
+                    Some(ListenCommand::Stop(done)) => break End::Stopped(Some(done)),
+                    Some(ListenCommand::Pause(done)) => {
+                        orders.paused = true;
+                        cancel(&session.channel, &self.spec.declarations).await;
+                        let _gone = done.send(());
+                    }
+                    Some(ListenCommand::Resume(done)) => {
+                        let was_paused = std::mem::replace(&mut orders.paused, false);
+                        let resumed = if was_paused { session.consume(&self.spec.declarations).await } else { Ok(()) };
+                        let _gone = done.send(());
+                        if let Err(reason) = resumed {
+                            break End::Lost(reason);
+                        }
+                    }
+                },
+                Some(item) = session.items.next() => match item {
+                    Item::Message(message) => {
+                        // A receiver that has just gone shows at `out.closed()`; the delivery returns by itself.
+                        let _gone = out.send(*message);
+                    }
+                    Item::Broken(reason) => break End::Lost(reason),
+                    Item::Over if orders.paused => {}
+                    Item::Over => break End::Lost("the broker cancelled a consumer".to_owned()),
+                },
+            }
+        };
+        let delete = match &end {
+            End::Stopped(_) => self.spec.delete_at_stop.as_deref(),
+            End::Lost(_) => None,
+        };
+        // The broker may be gone; then there is nothing to close.
+        let Session {
+            connection, channel, ..
+        } = session;
+        let _late = timeout(CLOSE_TIMEOUT, close(&connection, &channel, delete)).await;
+        end
+    }
+}
+
+impl Orders {
+    /// Runs `work` while obeying orders; a stop ends it.
+    async fn obey_during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Stopped> {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                result = &mut work => return Ok(result),
+                () = self.stop.cancelled() => return Err(None),
+                order = self.commands.recv() => match order {
+                    None => return Err(None),
+                    Some(ListenCommand::Stop(done)) => return Err(Some(done)),
+                    Some(ListenCommand::Pause(done)) => {
+                        self.paused = true;
+                        let _gone = done.send(());
+                    }
+                    Some(ListenCommand::Resume(done)) => {
+                        self.paused = false;
+                        let _gone = done.send(());
+                    }
+                },
+            }
+        }
+    }
+}
+
+impl Session {
+    async fn consume(&mut self, declarations: &[Declaration]) -> Result<(), String> {
+        let consumers = consume(&self.channel, declarations)
+            .await
+            .map_err(|error| explain(&error))?;
+        for consumer in consumers {
+            self.items.push(items(consumer));
+        }
+        Ok(())
+    }
+}
+
+/// Cancels the consumers of a list. What they had been sent still comes out of the session.
+async fn cancel(channel: &Channel, declarations: &[Declaration]) {
+    for declaration in declarations {
+        if let Declaration::Consume { tag, .. } = declaration
+            && let Ok(tag) = short(tag)
+        {
+            // An error means the connection is lost, which the session's items tell too.
+            let _lost = channel.basic_cancel(tag, BasicCancelOptions::default()).await;
+        }
+    }
+}
+
+async fn close(connection: &Connection, channel: &Channel, delete: Option<&str>) {
+    if let Some(queue) = delete.and_then(|queue| short(queue).ok()) {
+        let _lost = channel.queue_delete(queue, QueueDeleteOptions::default()).await;
+    }
+    let _lost = connection.close(200, "OK".into()).await;
+}
+
+/// A consumer's deliveries, and then word that they are over.
+fn items(consumer: Consumer) -> BoxStream<'static, Item> {
+    let queue = consumer.queue().to_string();
+    consumer
+        .map(move |delivery| match delivery {
+            Ok(delivery) => Item::Message(Box::new(take(delivery, &queue))),
+            Err(error) => Item::Broken(explain(&error)),
+        })
+        .chain(once(async { Item::Over }))
+        .boxed()
+}
+
+fn take(delivery: lapin::message::Delivery, queue: &str) -> (RawMessage, Delivery) {
+    let properties = &delivery.properties;
+    let compression = properties.headers().as_ref().and_then(|headers| {
+        let value = headers.inner().get("compression")?;
+        match value {
+            AMQPValue::LongString(text) => Some(text.to_string()),
+            AMQPValue::ShortString(text) => Some(text.to_string()),
+            _ => None,
+        }
+    });
+    let message = RawMessage {
+        queue: queue.to_owned(),
+        content_type: properties.content_type().as_ref().map(ToString::to_string),
+        content_encoding: properties.content_encoding().as_ref().map(ToString::to_string),
+        compression,
+        redelivered: delivery.redelivered,
+        body: delivery.data.into(),
+    };
+    let settle = Box::new(Settler(delivery.acker));
+    (message.clone(), Delivery::new(settle, message))
+}
+
+/// Settles with the channel it came on. After a reconnect that is gone, and the message comes again.
+struct Settler(Acker);
+
+#[async_trait]
+impl Settle for Settler {
+    async fn ack(&self) {
+        match self.0.ack(BasicAckOptions::default()).await {
+            Ok(true) => {}
+            Ok(false) => tracing::debug!("acknowledgement came after the connection was lost"),
+            Err(error) => tracing::debug!(%error, "acknowledgement not delivered"),
+        }
+    }
+
+    async fn reject(&self, requeue: bool) {
+        if let Err(error) = self.0.reject(BasicRejectOptions { requeue }).await {
+            tracing::debug!(%error, "rejection not delivered");
+        }
+    }
+
+    fn abandon(&self) {
+        let acker = self.0.clone();
+        // Outside a runtime the process is ending, and the closed connection returns the message.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let _lost = acker.reject(BasicRejectOptions { requeue: true }).await;
+            });
+        }
+    }
+}

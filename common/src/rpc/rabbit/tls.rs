@@ -1,0 +1,181 @@
+//! TLS towards the broker, from the `ssl*` options.
+//!
+//! With `ssl_ca_file` the chain and the host name are verified. Without it nothing is: that is what `ssl = true`
+//! alone has always meant for Python programs, and existing deployments with their own certificates rely on it.
+//! It is said at start, since such a connection is encrypted but not protected against an impostor.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use crate::rpc::options::RabbitOptions;
+use crate::rpc::transport::TransportError;
+
+/// The TLS side of a connection; none without `ssl`.
+pub(super) fn connector(options: &RabbitOptions) -> Result<Option<ClientConfig>, TransportError> {
+    if !options.ssl {
+        return Ok(None);
+    }
+    let provider = Arc::new(ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = match &options.ssl_ca_file {
+        Some(path) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in certificates("ssl_ca_file", path)? {
+                roots
+                    .add(certificate)
+                    .map_err(|error| fault("ssl_ca_file", error))?;
+            }
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+                .build()
+                .map_err(|error| fault("ssl_ca_file", error))?
+        }
+        None => {
+            tracing::warn!(
+                "[oslo_messaging_rabbit] ssl is on without ssl_ca_file: the broker's certificate is not verified"
+            );
+            Arc::new(NoVerification(Arc::clone(&provider)))
+        }
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| fault("ssl", error))?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let config = match (&options.ssl_cert_file, &options.ssl_key_file) {
+        (None, None) => builder.with_no_client_auth(),
+        (Some(certificate), key) => {
+            // One file may hold both.
+            let key = key.as_ref().unwrap_or(certificate);
+            let chain = certificates("ssl_cert_file", certificate)?;
+            let key = PrivateKeyDer::from_pem_slice(&read("ssl_key_file", key)?).map_err(|error| {
+                fault(
+                    "ssl_key_file",
+                    format!("{} holds no private key: {error}", key.display()),
+                )
+            })?;
+            builder
+                .with_client_auth_cert(chain, key)
+                .map_err(|error| fault("ssl_cert_file", error))?
+        }
+        (None, Some(_)) => return Err(fault("ssl_cert_file", "needed with ssl_key_file")),
+    };
+    Ok(Some(config))
+}
+
+fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, TransportError> {
+    fs::read(path).map_err(|error| fault(option, format!("{}: {error}", path.display())))
+}
+
+fn certificates(option: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TransportError> {
+    let pem = read(option, path)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let found = found.map_err(|error| fault(option, format!("{}: {error}", path.display())))?;
+    if found.is_empty() {
+        return Err(fault(option, format!("{} holds no certificate", path.display())));
+    }
+    Ok(found)
+}
+
+fn fault(option: &'static str, reason: impl ToString) -> TransportError {
+    TransportError::Tls {
+        option,
+        reason: reason.to_string(),
+    }
+}
+
+/// Accepts any certificate; the handshake's own signatures are still checked.
+#[derive(Debug)]
+struct NoVerification(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for NoVerification {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> RabbitOptions {
+        RabbitOptions {
+            ssl: true,
+            ..RabbitOptions::default()
+        }
+    }
+
+    #[test]
+    fn without_ssl_there_is_none() {
+        assert!(connector(&RabbitOptions::default()).unwrap().is_none());
+        assert!(connector(&options()).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_missing_or_wrong_file_is_named_with_its_option() {
+        let empty = tempfile::NamedTempFile::new().unwrap();
+        for (ca, needle) in [
+            (Path::new("/no/such/ca.pem"), "/no/such/ca.pem"),
+            (empty.path(), "holds no certificate"),
+        ] {
+            let wrong = RabbitOptions {
+                ssl_ca_file: Some(ca.to_owned()),
+                ..options()
+            };
+            let text = connector(&wrong).unwrap_err().to_string();
+            assert!(
+                text.starts_with("[oslo_messaging_rabbit] ssl_ca_file") && text.contains(needle),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_needs_its_certificate() {
+        let wrong = RabbitOptions {
+            ssl_key_file: Some("k.pem".into()),
+            ..options()
+        };
+        assert!(
+            connector(&wrong)
+                .unwrap_err()
+                .to_string()
+                .contains("ssl_cert_file")
+        );
+    }
+}
