@@ -285,13 +285,13 @@ impl Listener for Heard<'_> {
         let (driver, operation) = (self.driver, self.operation);
         if self.complaints <= MAX_LOGGED {
             tracing::info!(
-                magnum.driver = driver,
+                magnum.driver.name = driver,
                 magnum.operation.id = operation,
                 "driver: {line}"
             );
         } else if self.complaints == MAX_LOGGED + 1 {
             tracing::warn!(
-                magnum.driver = driver,
+                magnum.driver.name = driver,
                 magnum.operation.id = operation,
                 "the driver's program writes more than {MAX_LOGGED} lines to standard error; the rest is left out"
             );

@@ -110,7 +110,7 @@ impl Registry {
     pub fn replace(&self, loaded: Loaded) {
         for error in &loaded.failed {
             tracing::error!(
-                magnum.driver = error.name.as_deref().unwrap_or("?"),
+                magnum.driver.name = error.name.as_deref().unwrap_or("?"),
                 folder = %error.dir.display(),
                 "a driver cannot be loaded and is left out: {}",
                 error.reason()

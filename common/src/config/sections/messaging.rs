@@ -47,6 +47,8 @@ section! {
         rabbit_transient_queues_ttl: u32 as Int<0, 2_147_483> = 1800;
         /// Unacknowledged messages that the broker sends ahead. 0: no limit.
         rabbit_qos_prefetch_count: u16 as Int<0, 65535> = 0;
+        /// Consumers end when a mirrored queue moves to another node, instead of waiting.
+        enable_cancel_on_failover: bool as Bool = false;
         /// Seconds without a sign of life after which a connection is dead. 0: no heartbeats.
         heartbeat_timeout_threshold: u16 as Int<0, 65535> = 60;
         /// Seconds before the first attempt to reconnect.
@@ -63,7 +65,7 @@ section! {
         rabbit_login_method: LoginMethod as Choice = LoginMethod::Amqplain;
         /// Connect by TLS.
         ssl: bool as Bool = false, was [("oslo_messaging_rabbit", "rabbit_use_ssl")];
-        /// CA bundle in PEM; unset: the system's.
+        /// CA bundle in PEM to verify the broker with; unset: it is not verified, as in Python programs.
         ssl_ca_file: Option<PathBuf> as Opt<Path> = None, was [("oslo_messaging_rabbit", "kombu_ssl_ca_certs")];
         /// Client certificate in PEM.
         ssl_cert_file: Option<PathBuf> as Opt<Path> = None, was [("oslo_messaging_rabbit", "kombu_ssl_certfile")];

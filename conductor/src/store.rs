@@ -1,0 +1,4 @@
+//! Writes that only the conductor makes.
+
+pub mod announcements;
+pub mod polls;

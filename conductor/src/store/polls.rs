@@ -1,0 +1,268 @@
+//! Who polls which cluster, so that conductors share the work instead of repeating it.
+//!
+//! Every cluster in `*_IN_PROGRESS` gets a row in `conductor_cluster_poll`. A conductor claims rows that are due in
+//! batches, holds them by a lease while it asks the drivers, and gives each back with the time of the next look.
+//! Writes compare owner and epoch, so a conductor that was away too long changes nothing. Clusters on which an
+//! operation of ours is at work, or about to be, are left out: its driver call will tell.
+//!
+//! A batch costs a fixed number of queries, however large it is.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use magnum_common::db::rows::{ClusterRow, ClusterTemplateRow, NodeGroupRow};
+use magnum_common::db::write::unless_exists;
+use magnum_common::db::{self, AnyConnection, DbError, schema};
+use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
+use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup};
+
+use schema::conductor_cluster_driver::dsl as driver;
+use schema::conductor_cluster_poll::dsl as poll;
+use schema::conductor_operation::dsl as op;
+
+/// A cluster that this conductor may look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Which.
+    pub cluster: ClusterUuid,
+    /// The claim's number.
+    pub epoch: i64,
+    /// Looks that failed one after the other.
+    pub failures: i32,
+    /// The driver that built it, by name and version, when that is known.
+    pub driver: Option<(String, String)>,
+    /// The operation that waits for the outcome.
+    pub operation: Option<OperationId>,
+}
+
+/// Nobody holds the row.
+const FREE: &str = "(lease_expires_ms IS NULL OR owner IS NULL)";
+
+/// No operation is at work on the cluster, or will be soon. One that observes waits for this very poll.
+const NO_OPERATION: &str = "NOT EXISTS (SELECT 1 FROM conductor_operation o \
+     WHERE o.cluster_uuid = conductor_cluster_poll.cluster_uuid \
+     AND o.state IN ('queued', 'running', 'retrying'))";
+
+fn in_progress() -> Vec<&'static str> {
+    ClusterStatus::IN_PROGRESS
+        .iter()
+        .map(|status| status.as_str())
+        .collect()
+}
+
+/// Gives rows to clusters that are in progress and have none: a Python conductor began with them, or they are new.
+pub fn add_missing(conn: &mut AnyConnection, limit: u32) -> Result<bool, DbError> {
+    let statuses: Vec<String> = in_progress().iter().map(|status| format!("'{status}'")).collect();
+    let insert = format!(
+        "INSERT INTO conductor_cluster_poll (cluster_uuid, lease_epoch, next_poll_ms, failures) \
+         SELECT c.uuid, 0, 0, 0 FROM cluster c \
+         WHERE c.status IN ({}) AND c.uuid IS NOT NULL \
+         AND NOT EXISTS (SELECT 1 FROM conductor_cluster_poll p WHERE p.cluster_uuid = c.uuid) \
+         ORDER BY c.id LIMIT {limit}",
+        statuses.join(", ")
+    );
+    // When another conductor is faster with one of them, what it leaves is found again the next time.
+    unless_exists(conn, |conn| diesel::sql_query(insert).execute(conn))
+}
+
+/// Claims clusters that are due. To be run in a transaction of its own.
+pub fn claim(
+    conn: &mut AnyConnection,
+    me: &ConductorId,
+    term: Duration,
+    limit: i64,
+) -> Result<Vec<Claimed>, DbError> {
+    use schema::cluster::dsl as c;
+    let now = db::now_ms_expr(conn);
+    let free = sql::<Bool>(FREE).or(poll::lease_expires_ms.le(now.nullable()).assume_not_null());
+    let due: Vec<String> = poll::conductor_cluster_poll
+        .inner_join(c::cluster.on(c::uuid.eq(poll::cluster_uuid.nullable())))
+        .filter(c::status.eq_any(in_progress()))
+        .filter(poll::next_poll_ms.le(now))
+        .filter(free)
+        .filter(sql::<Bool>(NO_OPERATION))
+        .order(poll::next_poll_ms)
+        .limit(limit)
+        .select(poll::cluster_uuid)
+        .load(conn)?;
+    if due.is_empty() {
+        return Ok(Vec::new());
+    }
+    let free = sql::<Bool>(FREE).or(poll::lease_expires_ms.le(now.nullable()).assume_not_null());
+    diesel::update(
+        poll::conductor_cluster_poll
+            .filter(poll::cluster_uuid.eq_any(&due))
+            .filter(poll::next_poll_ms.le(now))
+            .filter(free),
+    )
+    .set((
+        poll::owner.eq(me.as_str()),
+        poll::lease_epoch.eq(poll::lease_epoch + 1_i64),
+        poll::lease_expires_ms.eq(db::now_plus_ms_expr(millis(term)).nullable()),
+    ))
+    .execute(conn)?;
+    let rows: Vec<ClaimedRow> = poll::conductor_cluster_poll
+        .left_join(driver::conductor_cluster_driver.on(driver::cluster_uuid.eq(poll::cluster_uuid)))
+        .left_join(op::conductor_operation.on(op::running_key.eq(poll::cluster_uuid.nullable())))
+        .filter(poll::cluster_uuid.eq_any(&due))
+        .filter(poll::owner.eq(me.as_str()))
+        .select((
+            poll::cluster_uuid,
+            poll::lease_epoch,
+            poll::failures,
+            driver::driver.nullable(),
+            driver::version.nullable(),
+            op::uuid.nullable(),
+        ))
+        .load(conn)?;
+    Ok(rows.into_iter().map(Claimed::from).collect())
+}
+
+type ClaimedRow = (String, i64, i32, Option<String>, Option<String>, Option<String>);
+
+impl From<ClaimedRow> for Claimed {
+    fn from((cluster, epoch, failures, name, version, operation): ClaimedRow) -> Self {
+        Self {
+            cluster: cluster.into(),
+            epoch,
+            failures,
+            driver: name.zip(version),
+            operation: operation.map(OperationId::new),
+        }
+    }
+}
+
+/// Prolongs what this conductor still holds of `clusters`. Returns how many.
+pub fn renew(
+    conn: &mut AnyConnection,
+    me: &ConductorId,
+    clusters: &[ClusterUuid],
+    term: Duration,
+) -> Result<usize, DbError> {
+    Ok(diesel::update(
+        poll::conductor_cluster_poll
+            .filter(poll::cluster_uuid.eq_any(texts(clusters)))
+            .filter(poll::owner.eq(me.as_str())),
+    )
+    .set(poll::lease_expires_ms.eq(db::now_plus_ms_expr(millis(term)).nullable()))
+    .execute(conn)?)
+}
+
+/// Gives one cluster back, to be looked at again after `pause`. First statement of a transaction that writes
+/// what was seen: `false` means that the lease is lost, and nothing may be written.
+pub fn give_back(
+    conn: &mut AnyConnection,
+    me: &ConductorId,
+    claimed: &Claimed,
+    pause: Duration,
+    failures: i32,
+) -> Result<bool, DbError> {
+    let given = diesel::update(
+        poll::conductor_cluster_poll
+            .filter(poll::cluster_uuid.eq(claimed.cluster.as_str()))
+            .filter(poll::owner.eq(me.as_str()))
+            .filter(poll::lease_epoch.eq(claimed.epoch)),
+    )
+    .set((
+        poll::owner.eq(None::<String>),
+        poll::lease_expires_ms.eq(None::<i64>),
+        poll::next_poll_ms.eq(db::now_plus_ms_expr(millis(pause))),
+        poll::failures.eq(failures),
+    ))
+    .execute(conn)?;
+    Ok(given == 1)
+}
+
+/// Gives clusters back at which nothing was new, all in one statement.
+pub fn give_back_unchanged(
+    conn: &mut AnyConnection,
+    me: &ConductorId,
+    clusters: &[ClusterUuid],
+    pause: Duration,
+) -> Result<usize, DbError> {
+    Ok(diesel::update(
+        poll::conductor_cluster_poll
+            .filter(poll::cluster_uuid.eq_any(texts(clusters)))
+            .filter(poll::owner.eq(me.as_str())),
+    )
+    .set((
+        poll::owner.eq(None::<String>),
+        poll::lease_expires_ms.eq(None::<i64>),
+        poll::next_poll_ms.eq(db::now_plus_ms_expr(millis(pause))),
+        poll::failures.eq(0),
+    ))
+    .execute(conn)?)
+}
+
+/// Removes rows of clusters that are gone.
+pub fn remove_orphans(conn: &mut AnyConnection) -> Result<usize, DbError> {
+    Ok(diesel::delete(poll::conductor_cluster_poll.filter(sql::<Bool>(
+        "NOT EXISTS (SELECT 1 FROM cluster c WHERE c.uuid = conductor_cluster_poll.cluster_uuid)",
+    )))
+    .execute(conn)?)
+}
+
+/// What a driver has to know of the clusters that were claimed.
+#[derive(Debug, Default)]
+pub struct Material {
+    /// By uuid. A row that cannot be read is left out, and logged.
+    pub clusters: HashMap<String, Cluster>,
+    /// By the cluster's uuid.
+    pub node_groups: HashMap<String, Vec<NodeGroup>>,
+    /// By the template's uuid.
+    pub templates: HashMap<String, ClusterTemplate>,
+}
+
+/// Reads clusters with their node groups and templates: three queries.
+pub fn material(conn: &mut AnyConnection, clusters: &[ClusterUuid]) -> Result<Material, DbError> {
+    use schema::{cluster::dsl as c, cluster_template::dsl as t, nodegroup::dsl as n};
+    let uuids = texts(clusters);
+    let mut material = Material::default();
+    let rows: Vec<ClusterRow> = c::cluster
+        .filter(c::uuid.eq_any(&uuids))
+        .select(ClusterRow::as_select())
+        .load(conn)?;
+    for cluster in rows.into_iter().filter_map(readable::<_, Cluster>) {
+        material.clusters.insert(cluster.uuid.to_string(), cluster);
+    }
+    let rows: Vec<NodeGroupRow> = n::nodegroup
+        .filter(n::cluster_id.eq_any(&uuids))
+        .order(n::id)
+        .select(NodeGroupRow::as_select())
+        .load(conn)?;
+    for group in rows.into_iter().filter_map(readable::<_, NodeGroup>) {
+        let groups = material.node_groups.entry(group.cluster_id.to_string());
+        groups.or_default().push(group);
+    }
+    let wanted: Vec<&str> = material
+        .clusters
+        .values()
+        .map(|cluster| cluster.cluster_template_id.as_str())
+        .collect();
+    let rows: Vec<ClusterTemplateRow> = t::cluster_template
+        .filter(t::uuid.eq_any(wanted))
+        .select(ClusterTemplateRow::as_select())
+        .load(conn)?;
+    for template in rows.into_iter().filter_map(readable::<_, ClusterTemplate>) {
+        material.templates.insert(template.uuid.to_string(), template);
+    }
+    Ok(material)
+}
+
+/// One row that cannot be read must not keep the others from being polled.
+fn readable<Row, T: TryFrom<Row, Error = DbError>>(row: Row) -> Option<T> {
+    T::try_from(row)
+        .inspect_err(|error| tracing::warn!(%error, "a row is left out of the status sync"))
+        .ok()
+}
+
+fn texts(clusters: &[ClusterUuid]) -> Vec<&str> {
+    clusters.iter().map(ClusterUuid::as_str).collect()
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
