@@ -19,6 +19,7 @@ pub mod clock;
 pub mod connection;
 pub mod error;
 pub mod lock;
+pub mod migrate;
 pub mod pool;
 pub mod rows;
 pub mod schema;

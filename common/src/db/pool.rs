@@ -247,7 +247,6 @@ impl Database {
         }
     }
 
-    /// The only `spawn_blocking` around diesel.
     async fn on_connection<T, F>(&self, work: F) -> Result<T, DbError>
     where
         T: Send + 'static,
@@ -258,7 +257,7 @@ impl Database {
             .await
             .map_err(|_| closed())?;
         let pool = self.inner.pool.clone();
-        let task = tokio::task::spawn_blocking(move || {
+        let task = blocking(move || {
             let _permit = permit;
             // The permit proves that a slot is free: this waits for a connect, never for another worker.
             #[expect(clippy::disallowed_methods, reason = "this is the place the lint points to")]
@@ -273,9 +272,7 @@ impl Database {
             Ok(result)
         });
         match tokio::time::timeout(ANSWER_TIMEOUT, task).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(join)) if join.is_panic() => resume_unwind(join.into_panic()),
-            Ok(Err(_)) => Err(closed()),
+            Ok(result) => result?,
             Err(_) => Err(DbError::Unavailable(format!(
                 "no answer within {} s",
                 ANSWER_TIMEOUT.as_secs()
@@ -321,6 +318,50 @@ fn in_transaction<T, E: From<DbError>>(
                 Outcome::Failed(error)
             }
         }
+    }
+}
+
+/// Runs the closure once in a transaction on a connection that is in nobody's pool, without repeating it.
+pub(super) fn once_in_transaction<T>(
+    conn: &mut AnyConnection,
+    work: impl FnOnce(&mut AnyConnection) -> Result<T, DbError>,
+) -> Result<T, DbError> {
+    begin(conn)?;
+    match work(conn) {
+        Ok(value) => {
+            Manage::commit_transaction(conn)?;
+            Ok(value)
+        }
+        Err(error) => {
+            // The first error is the one to tell; the connection is thrown away by the caller.
+            if let Err(rollback) = Manage::rollback_transaction(conn) {
+                tracing::debug!(error = %rollback, "a failed transaction could not be rolled back");
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Opens one connection outside any pool, when the server answers, and runs the closure on it.
+pub(super) async fn on_own_connection<T, F>(
+    url: DatabaseUrl,
+    options: PoolOptions,
+    work: F,
+) -> Result<T, DbError>
+where
+    T: Send + 'static,
+    F: FnOnce(&mut AnyConnection) -> Result<T, DbError> + Send + 'static,
+{
+    wait_for_server(&url, &options).await?;
+    blocking(move || work(&mut session::open(&url, &options.session)?)).await?
+}
+
+/// The only `spawn_blocking` around diesel.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, DbError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => Ok(value),
+        Err(join) if join.is_panic() => resume_unwind(join.into_panic()),
+        Err(_) => Err(closed()),
     }
 }
 
@@ -435,12 +476,8 @@ async fn wait_for_server(url: &DatabaseUrl, options: &PoolOptions) -> Result<(),
     let mut attempt = 1;
     loop {
         let (url, session) = (url.clone(), options.session.clone());
-        let opened = tokio::task::spawn_blocking(move || session::open(&url, &session).map(drop)).await;
-        let error = match opened {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => error,
-            Err(join) if join.is_panic() => resume_unwind(join.into_panic()),
-            Err(_) => return Err(closed()),
+        let Err(error) = blocking(move || session::open(&url, &session).map(drop)).await? else {
+            return Ok(());
         };
         let again = matches!(
             error,
