@@ -47,8 +47,6 @@ section! {
         rabbit_transient_queues_ttl: u32 as Int<0, 2_147_483> = 1800;
         /// Unacknowledged messages that the broker sends ahead. 0: no limit.
         rabbit_qos_prefetch_count: u16 as Int<0, 65535> = 0;
-        /// Consumers end when a mirrored queue moves to another node, instead of waiting.
-        enable_cancel_on_failover: bool as Bool = false;
         /// Seconds without a sign of life after which a connection is dead. 0: no heartbeats.
         heartbeat_timeout_threshold: u16 as Int<0, 65535> = 60;
         /// Seconds before the first attempt to reconnect.
