@@ -7,23 +7,15 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use diesel::connection::SimpleConnection as _;
-use diesel::{Connection as _, MysqlConnection, PgConnection, SqliteConnection};
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::rabbitmq::{self, Rabbitmq};
-use magnum_tests::{Backend, TestDatabase, on_every_database, run_dir, sweep};
+use magnum_tests::{TestDatabase, on_every_database, run_dir, sweep};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 on_every_database! {
     async fn a_new_database_takes_a_table(database: TestDatabase) -> Result<()> {
-        let create = "CREATE TABLE t (id integer); INSERT INTO t VALUES (1);";
-        tokio::task::spawn_blocking(move || match database.backend {
-            Backend::Sqlite => SqliteConnection::establish(&database.plain_url())?.batch_execute(create).map_err(anyhow::Error::from),
-            Backend::Mariadb => Ok(MysqlConnection::establish(&database.plain_url())?.batch_execute(create)?),
-            Backend::Postgres => Ok(PgConnection::establish(&database.plain_url())?.batch_execute(create)?),
-        })
-        .await?
+        database.execute("CREATE TABLE t (id integer); INSERT INTO t VALUES (1);").await
     }
 }
 

@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use diesel::connection::SimpleConnection as _;
+use diesel::{Connection as _, MysqlConnection, PgConnection, SqliteConnection};
 
 use crate::run_dir::run_dir;
 use crate::{mariadb, postgres};
@@ -146,6 +148,20 @@ impl TestDatabase {
                 self.name
             ),
         }
+    }
+
+    /// Runs statements in it, past the programs.
+    pub async fn execute(&self, sql: &str) -> Result<()> {
+        let (backend, url, sql) = (self.backend, self.plain_url(), sql.to_owned());
+        tokio::task::spawn_blocking(move || {
+            match backend {
+                Backend::Sqlite => SqliteConnection::establish(&url)?.batch_execute(&sql),
+                Backend::Mariadb => MysqlConnection::establish(&url)?.batch_execute(&sql),
+                Backend::Postgres => PgConnection::establish(&url)?.batch_execute(&sql),
+            }
+            .with_context(|| sql.clone())
+        })
+        .await?
     }
 
     /// Where its server listens; an error for SQLite.

@@ -34,7 +34,7 @@ pub struct Deployment {
     /// What its driver did.
     pub record: DriverRecord,
     config: ConfigFile,
-    delay: String,
+    environment: Vec<(String, String)>,
 }
 
 /// A running API and a client for it.
@@ -69,7 +69,7 @@ impl Deployment {
             vhost,
             record,
             config,
-            delay: "0".to_owned(),
+            environment: Vec::new(),
         };
         deployment.manage(&["upgrade"]).await?;
         Ok(deployment)
@@ -92,7 +92,12 @@ impl Deployment {
 
     /// How long each call of the driver takes, for conductors started from now on.
     pub fn set_driver_delay(&mut self, delay: Duration) {
-        self.delay = delay.as_secs_f64().to_string();
+        self.set_environment("MAGNUM_TEST_DELAY", &delay.as_secs_f64().to_string());
+    }
+
+    /// Sets an environment variable of conductors started from now on.
+    pub fn set_environment(&mut self, name: &str, value: &str) {
+        self.environment.push((name.to_owned(), value.to_owned()));
     }
 
     /// The configuration file of a program called `name`.
@@ -112,12 +117,15 @@ impl Deployment {
             .set("DEFAULT", "host", name)
             .set("conductor", "admin_listen", admin);
         let config = config.write(&self.folder.join(format!("{name}.conf")))?;
-        Ok(Launch::program("magnum-conductor")?
+        let mut launch = Launch::program("magnum-conductor")?
             .config(&config)
             .env("PATH", path_with_python().await?)
             .env("MAGNUM_TEST_RECORD", self.record.folder())
-            .env("MAGNUM_TEST_DELAY", &self.delay)
-            .ready_when(Ready::Http(format!("http://{admin}/readiness"))))
+            .ready_when(Ready::Http(format!("http://{admin}/readiness")));
+        for (name, value) in &self.environment {
+            launch = launch.env(name, value);
+        }
+        Ok(launch)
     }
 
     /// A conductor that takes requests.
@@ -127,6 +135,11 @@ impl Deployment {
 
     /// An API that takes requests.
     pub async fn api(&self) -> Result<Api> {
+        self.api_on(|launch| launch).await
+    }
+
+    /// The same, started in a way that `change` decides.
+    pub async fn api_on(&self, change: impl FnOnce(Launch) -> Launch) -> Result<Api> {
         let port = free_port()?;
         let config = self
             .config
@@ -135,10 +148,8 @@ impl Deployment {
             .set("api", "port", port);
         let config = config.write(&self.folder.join(format!("api-{port}.conf")))?;
         let launch = Launch::program("magnum-api")?.config(&config);
-        let program = launch
-            .ready_when(Ready::Http(format!("http://127.0.0.1:{port}/healthcheck")))
-            .start()
-            .await?;
+        let launch = launch.ready_when(Ready::Http(format!("http://127.0.0.1:{port}/healthcheck")));
+        let program = change(launch).start().await?;
         Ok(Api {
             program,
             rest: Rest::new(&format!("http://127.0.0.1:{port}/v1")),

@@ -14,6 +14,8 @@
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
 //! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
 //! | [`deployment`], [`driver_record`], [`rest`] | all of it together, and its witnesses |
+//! | [`full_disk`] | a disk that is full on command |
+//! | [`raw_rpc`] | messages byte by byte |
 //! | [`oslo_peer`] | Python peers, driven by JSON lines |
 //!
 //! It does not isolate tests from each other's load: two tests share two cores, so deadlines are generous
@@ -24,6 +26,7 @@ pub mod chaos_proxy;
 pub mod databases;
 pub mod deployment;
 pub mod driver_record;
+pub mod full_disk;
 pub mod management;
 pub mod mariadb;
 pub mod oslo_peer;
@@ -31,6 +34,7 @@ pub mod ports;
 pub mod postgres;
 pub mod process;
 pub mod rabbitmq;
+pub mod raw_rpc;
 pub mod rest;
 pub mod run_dir;
 pub mod server;
