@@ -15,6 +15,7 @@ pub mod manifest;
 pub mod registry;
 pub mod resolution;
 
+pub use crate::config::ClusterTypeCheck;
 pub use announced::Announcement;
 pub use discovery::{DriverFolder, LoadError, LoadOutcome, discover, load};
 pub use info::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};

@@ -1,3 +1,4 @@
-//! The sub-commands of `magnum-conductor`, one file each.
+//! The sub-commands of this crate's programs, one file each; their `main.rs` only parse and dispatch.
 
 pub mod config_dump;
+pub mod driver_manage;

@@ -138,6 +138,11 @@ pub struct Reading {
 }
 
 impl Manifest {
+    /// Whether a driver can have that name.
+    pub fn is_name(text: &str) -> bool {
+        fields::is_name(text)
+    }
+
     /// Reads the text of a `driver.toml`. Does not look at the folder; [`super::load`] does.
     ///
     /// # Errors

@@ -127,7 +127,7 @@ fn identity(root: &Section<'_>, problems: &mut Problems<'_>) -> Identity {
     }
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     let allowed =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-';
     !text.is_empty() && text.len() <= LONGEST_NAME && text.bytes().all(allowed)

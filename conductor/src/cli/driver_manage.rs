@@ -1,0 +1,141 @@
+//! `magnum-driver-manage`: lists drivers, makes new ones, checks them.
+//!
+//! Works on a host without a database and without a conductor; where a database can be reached,
+//! `list-drivers --details` also shows what the running conductors have loaded and what they could not load.
+//!
+//! Where it differs from Magnum's command: drivers are folders, so the path shown is the folder; versions are
+//! shown; `create` and `check` are new.
+
+mod announced;
+mod check;
+mod list;
+mod scaffold;
+mod table;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use magnum_common::config::{ConfigArgs, Settings};
+
+/// Lists, makes and checks cluster drivers.
+///
+/// A driver is a folder with a driver.toml. Conductors load the folders that they find in the directories of
+/// the option `[drivers] driver_path`, at start and on SIGHUP.
+#[derive(Debug, Parser)]
+#[command(name = "magnum-driver-manage", version)]
+pub struct Args {
+    #[command(flatten)]
+    config: ConfigArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Shows the drivers found in driver_path, and why a folder is none
+    #[command(
+        long_about = "Shows the drivers found in the directories of [drivers] driver_path, and for each \
+        folder that cannot be loaded why. With --details also what each running conductor has loaded, as told \
+        by the database."
+    )]
+    ListDrivers(ListArgs),
+    /// Makes a new driver that works, to start from
+    #[command(
+        long_about = "Makes the folder NAME with a driver.toml, a program and a README. The new driver \
+        works at once: it builds clusters as folders on disk. Replace its parts one by one."
+    )]
+    Create(CreateArgs),
+    /// Says what is wrong with a driver's folder, by line
+    #[command(
+        long_about = "Loads each folder as a conductor would and says everything that is wrong with it, \
+        by line. Ends with exit code 1 when something is."
+    )]
+    Check(CheckArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    /// Also show cluster types, capabilities, and what the conductors have loaded
+    #[arg(short, long)]
+    details: bool,
+    /// Also show the folder of each driver
+    #[arg(short, long)]
+    paths: bool,
+    /// How to print
+    #[arg(short, long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, clap::Args)]
+struct CreateArgs {
+    /// The driver's name: a-z, 0-9, '_' and '-'
+    name: String,
+    /// Where to make the folder
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    path: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+struct CheckArgs {
+    /// A driver's folder, or a directory of such folders
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+}
+
+/// What the program ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Code 0.
+    Fine,
+    /// Code 1; the reason has been printed.
+    Wrong,
+}
+
+impl From<Outcome> for std::process::ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Fine => Self::SUCCESS,
+            Outcome::Wrong => Self::FAILURE,
+        }
+    }
+}
+
+/// Does what the arguments say; results go to `out`, complaints to `err`.
+///
+/// # Errors
+/// When `out` or `err` cannot be written.
+pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
+    match args.command {
+        Command::Create(create) => scaffold::create(&create.name, &create.path, out, err),
+        Command::Check(check) => check::check(&check.dirs, out, err),
+        Command::ListDrivers(list) => {
+            let loaded = match Settings::load(&args.config) {
+                Ok(loaded) => loaded,
+                Err(errors) => {
+                    writeln!(err, "{errors}")?;
+                    return Ok(Outcome::Wrong);
+                }
+            };
+            let found = list::look(&loaded.settings);
+            let announced = if list.details {
+                Some(announced::read(&loaded.settings).await)
+            } else {
+                None
+            };
+            match list.format {
+                Format::Table => list::print_table(&found, announced.as_ref(), &list, out, err)?,
+                Format::Json => list::print_json(&found, announced.as_ref(), out)?,
+            }
+            Ok(Outcome::Fine)
+        }
+    }
+}
