@@ -58,6 +58,7 @@ def build(request, status):
     folder = folder_of(request, cluster)
     keep = ("uuid", "name", "project_id", "labels", "flavor_id", "master_flavor_id", "keypair")
     write(os.path.join(folder, "cluster.json"), {key: cluster.get(key) for key in keep})
+    os.makedirs(os.path.join(folder, "nodes"), exist_ok=True)
     reports = []
     for done, group in enumerate(groups):
         say(progress="node group %s" % group["name"], percent=100 * done // len(groups))
@@ -70,7 +71,7 @@ def build(request, status):
         addresses = [address(group, number) for number in range(group["node_count"])]
         reports.append({"uuid": group["uuid"], "status": status, "node_addresses": addresses})
     known = {os.path.basename(group["uuid"]) for group in groups}
-    for name in set(os.listdir(os.path.join(folder, "nodes")) if groups else []) - known:
+    for name in set(os.listdir(os.path.join(folder, "nodes"))) - known:
         shutil.rmtree(os.path.join(folder, "nodes", name))
     masters = [report for report, group in zip(reports, groups) if group.get("role") == "master"]
     addresses = [one for report in masters for one in report["node_addresses"]]
