@@ -4,6 +4,7 @@
 //! earlier one, and within one file the current name over a deprecated one. Repeatable options collect all
 //! lines instead. What was looked up is remembered, so that what nobody looked up can be reported.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ini::Entry;
@@ -76,7 +77,7 @@ impl<'a> Reader<'a> {
                 found.iter().map(|used| used.text::<T, C>()).collect(),
                 last.place.clone(),
             ),
-            (None, DefaultText::Template(text)) => (vec![*text], Place::Default),
+            (None, DefaultText::Template(text)) => (vec![Cow::Borrowed(*text)], Place::Default),
             (None, _) => (Vec::new(), Place::Default),
         };
         self.places.insert(key, place.clone());
@@ -94,7 +95,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Substitutes and parses; `None` when the option is not set.
-    fn value<T, C: Codec<T>>(&self, section: &str, texts: &[&str]) -> Result<Option<T>, String> {
+    fn value<T, C: Codec<T>>(&self, section: &str, texts: &[Cow<'_, str>]) -> Result<Option<T>, String> {
         let lookup = Values {
             sources: self.sources,
             specs: self.specs,
@@ -105,8 +106,9 @@ impl<'a> Reader<'a> {
         } else {
             &texts[texts.len().saturating_sub(1)..]
         };
-        let expand =
-            |text: &&str| substitute::expand(text, section, &lookup).map_err(|why| why.message(C::SECRET));
+        let expand = |text: &Cow<'_, str>| {
+            substitute::expand(text, section, &lookup).map_err(|why| why.message(C::SECRET))
+        };
         let texts = texts.iter().map(expand).collect::<Result<Vec<_>, _>>()?;
         if texts.is_empty() || (C::EMPTY_IS_UNSET && texts.iter().all(String::is_empty)) {
             return Ok(None);
@@ -185,11 +187,11 @@ impl Sources {
 
 impl Used {
     /// The text as the codec wants it.
-    fn text<T, C: Codec<T>>(&self) -> &str {
+    fn text<T, C: Codec<T>>(&self) -> Cow<'_, str> {
         match self.place {
             // Quotes are a rule of files; in the environment the shell has dealt with them.
             Place::Line(..) if !C::OWN_QUOTES => unquoted(&self.text),
-            _ => &self.text,
+            _ => Cow::Borrowed(&self.text),
         }
     }
 }
@@ -205,7 +207,7 @@ impl Lookup for Values<'_> {
         let section = super::ini::section_name(section);
         if let Some(spec) = self.specs.get(&(section.clone(), name.to_owned())) {
             if let Some(used) = self.sources.find(spec).pop() {
-                return Some(unquoted(&used.text).to_owned());
+                return Some(unquoted(&used.text).into_owned());
             }
             return match &spec.default {
                 DefaultText::Value(value) => Some(value.clone().unwrap_or_default()),
@@ -219,6 +221,6 @@ impl Lookup for Values<'_> {
             .iter()
             .rev()
             .find(|entry| entry.section == section && entry.name == name);
-        written.map(|entry| unquoted(&entry.value).to_owned())
+        written.map(|entry| unquoted(&entry.value).into_owned())
     }
 }

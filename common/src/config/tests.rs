@@ -39,7 +39,7 @@ fn warnings(text: &str) -> Vec<String> {
 fn short(problem: &Problem) -> String {
     let text = problem.to_string();
     text.rsplit_once("/0.conf")
-        .map_or(text.clone(), |(_, rest)| rest.to_owned())
+        .map_or_else(|| text.clone(), |(_, rest)| rest.to_owned())
 }
 
 #[test]
