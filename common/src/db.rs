@@ -22,6 +22,7 @@ pub mod error;
 pub mod lock;
 pub mod migrate;
 pub mod pool;
+pub mod read;
 pub mod rows;
 pub mod schema;
 pub mod session;

@@ -1,0 +1,167 @@
+//! Reading clusters.
+
+use diesel::dsl::count_star;
+use diesel::prelude::*;
+
+use super::tenancy::keep_to;
+use super::{Page, Tenancy, readable};
+use crate::db::connection::{AnyConnection, MultiBackend};
+use crate::db::error::DbError;
+use crate::db::rows::ClusterRow;
+use crate::db::schema::{cluster, nodegroup};
+use crate::ids::ClusterUuid;
+use crate::model::{Cluster, ClusterStatus, Role};
+
+type Boxed<'a> = cluster::BoxedQuery<'a, MultiBackend>;
+
+/// Which clusters a list holds. Empty: all that the tenancy allows.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names are the columns'")]
+pub struct Filter {
+    pub cluster_template_id: Option<String>,
+    pub name: Option<String>,
+    pub stack_id: Option<String>,
+    pub api_address: Option<String>,
+    pub project_id: Option<String>,
+    pub user_id: Option<String>,
+    /// Any of these.
+    pub statuses: Vec<ClusterStatus>,
+    /// Sum over the groups that are not of role `master`.
+    pub node_count: Option<i64>,
+    /// Sum over the groups of role `master`.
+    pub master_count: Option<i64>,
+}
+
+/// The cluster with this uuid, if the caller may see it.
+pub fn find_by_uuid(
+    conn: &mut AnyConnection,
+    tenancy: &Tenancy,
+    uuid: &ClusterUuid,
+) -> Result<Option<Cluster>, DbError> {
+    let query = cluster::table
+        .filter(cluster::uuid.eq(uuid.as_str()))
+        .into_boxed();
+    one(conn, keep_to!(query, tenancy, cluster))
+}
+
+/// The cluster with this row number, if the caller may see it.
+pub fn find_by_id(conn: &mut AnyConnection, tenancy: &Tenancy, id: i32) -> Result<Option<Cluster>, DbError> {
+    let query = cluster::table.filter(cluster::id.eq(id)).into_boxed();
+    one(conn, keep_to!(query, tenancy, cluster))
+}
+
+/// The clusters with this name that the caller may see; two at most, since two are already one too many for a
+/// caller who wants one. MySQL's collation compares names without regard to case.
+pub fn find_by_name(
+    conn: &mut AnyConnection,
+    tenancy: &Tenancy,
+    name: &str,
+) -> Result<Vec<Cluster>, DbError> {
+    let query = cluster::table
+        .filter(cluster::name.eq(name.to_owned()))
+        .into_boxed();
+    let rows: Vec<ClusterRow> = keep_to!(query, tenancy, cluster)
+        .select(ClusterRow::as_select())
+        .order(cluster::id)
+        .limit(2)
+        .load(conn)?;
+    rows.into_iter().map(Cluster::try_from).collect()
+}
+
+/// One page of clusters.
+pub fn list(
+    conn: &mut AnyConnection,
+    tenancy: &Tenancy,
+    filter: &Filter,
+    page: &Page,
+) -> Result<Vec<Cluster>, DbError> {
+    let mut query = keep_to!(filtered(filter), tenancy, cluster);
+    if let Some(start) = page.start("cluster") {
+        query = query.filter(start);
+    }
+    if let Some(limit) = page.limit {
+        query = query.limit(i64::from(limit));
+    }
+    let rows: Vec<ClusterRow> = query
+        .select(ClusterRow::as_select())
+        .order(page.order("cluster"))
+        .load(conn)?;
+    Ok(readable(rows))
+}
+
+/// How many clusters there are, in one project or in all: for quotas and statistics.
+pub fn count(conn: &mut AnyConnection, project_id: Option<&str>) -> Result<i64, DbError> {
+    let mut query = cluster::table.select(count_star()).into_boxed();
+    if let Some(project) = project_id {
+        query = query.filter(cluster::project_id.eq(project.to_owned()));
+    }
+    Ok(query.get_result(conn)?)
+}
+
+/// How many nodes there are, masters included, in one project or in all.
+pub fn count_nodes(conn: &mut AnyConnection, project_id: Option<&str>) -> Result<i64, DbError> {
+    let mut query = nodegroup::table
+        .select(diesel::dsl::sum(nodegroup::node_count))
+        .into_boxed();
+    if let Some(project) = project_id {
+        query = query.filter(nodegroup::project_id.eq(project.to_owned()));
+    }
+    Ok(query.get_result::<Option<i64>>(conn)?.unwrap_or(0))
+}
+
+/// How many clusters each project has, by project.
+pub fn count_by_project(conn: &mut AnyConnection) -> Result<Vec<(Option<String>, i64)>, DbError> {
+    Ok(cluster::table
+        .group_by(cluster::project_id)
+        .select((cluster::project_id, count_star()))
+        .order(cluster::project_id)
+        .load(conn)?)
+}
+
+fn one(conn: &mut AnyConnection, query: Boxed<'_>) -> Result<Option<Cluster>, DbError> {
+    query
+        .select(ClusterRow::as_select())
+        .first::<ClusterRow>(conn)
+        .optional()?
+        .map(Cluster::try_from)
+        .transpose()
+}
+
+fn filtered(filter: &Filter) -> Boxed<'static> {
+    let mut query = cluster::table.into_boxed();
+    macro_rules! equal {
+        ($($column:ident),*) => {
+            $(if let Some(value) = filter.$column.clone() {
+                query = query.filter(cluster::$column.eq(value));
+            })*
+        };
+    }
+    equal!(
+        cluster_template_id,
+        name,
+        stack_id,
+        api_address,
+        project_id,
+        user_id
+    );
+    if !filter.statuses.is_empty() {
+        let texts: Vec<&'static str> = filter.statuses.iter().map(|status| status.as_str()).collect();
+        query = query.filter(cluster::status.eq_any(texts));
+    }
+    // A group without a count has one node; a cluster without a group of the role has none.
+    let count_of = |masters: bool, wanted: i64| {
+        let role = Role::Master.as_str();
+        let comparison = if masters { "=" } else { "<>" };
+        diesel::dsl::sql::<diesel::sql_types::Bool>(&format!(
+            "(SELECT COALESCE(SUM(COALESCE(counted.node_count, 1)), 0) FROM nodegroup counted \
+             WHERE counted.cluster_id = cluster.uuid AND counted.role {comparison} '{role}') = {wanted}"
+        ))
+    };
+    if let Some(wanted) = filter.node_count {
+        query = query.filter(count_of(false, wanted));
+    }
+    if let Some(wanted) = filter.master_count {
+        query = query.filter(count_of(true, wanted));
+    }
+    query
+}

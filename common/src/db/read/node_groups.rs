@@ -1,0 +1,145 @@
+//! Reading node groups.
+
+use std::collections::HashMap;
+
+use diesel::prelude::*;
+
+use super::{Page, Tenancy, readable};
+use crate::db::connection::{AnyConnection, MultiBackend};
+use crate::db::error::DbError;
+use crate::db::rows::NodeGroupRow;
+use crate::db::schema::nodegroup;
+use crate::ids::{ClusterUuid, NodeGroupUuid};
+use crate::model::{ClusterStatus, NodeGroup};
+
+type Boxed<'a> = nodegroup::BoxedQuery<'a, MultiBackend>;
+
+/// Values in one `IN (…)`: far below the limits of the three databases, large enough that a page of the API
+/// needs one query.
+pub(super) const MOST_BINDS: usize = 1000;
+
+/// Which groups of a cluster a list holds. Empty: all.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names are the columns'")]
+pub struct Filter {
+    pub name: Option<String>,
+    pub role: Option<String>,
+    pub node_count: Option<i32>,
+    pub is_default: Option<bool>,
+    /// Any of these.
+    pub statuses: Vec<ClusterStatus>,
+}
+
+/// The group of this cluster with this uuid, if the caller may see it.
+pub fn find_by_uuid(
+    conn: &mut AnyConnection,
+    tenancy: &Tenancy,
+    cluster: &ClusterUuid,
+    uuid: &NodeGroupUuid,
+) -> Result<Option<NodeGroup>, DbError> {
+    let query = of(tenancy, cluster).filter(nodegroup::uuid.eq(uuid.to_string()));
+    one(conn, query)
+}
+
+/// The group of this cluster with this name, if the caller may see it.
+pub fn find_by_name(
+    conn: &mut AnyConnection,
+    tenancy: &Tenancy,
+    cluster: &ClusterUuid,
+    name: &str,
+) -> Result<Option<NodeGroup>, DbError> {
+    let query = of(tenancy, cluster).filter(nodegroup::name.eq(name.to_owned()));
+    one(conn, query)
+}
+
+/// All groups of a cluster, oldest first. A group that cannot be read is an error here: a driver that is
+/// called without it would take its nodes away.
+pub fn of_cluster(conn: &mut AnyConnection, cluster: &ClusterUuid) -> Result<Vec<NodeGroup>, DbError> {
+    let rows: Vec<NodeGroupRow> = of(&Tenancy::All, cluster)
+        .select(NodeGroupRow::as_select())
+        .order(nodegroup::id)
+        .load(conn)?;
+    rows.into_iter().map(NodeGroup::try_from).collect()
+}
+
+/// The groups of many clusters in one query (one per thousand clusters), by cluster, oldest first.
+pub fn of_clusters(
+    conn: &mut AnyConnection,
+    clusters: &[ClusterUuid],
+) -> Result<HashMap<ClusterUuid, Vec<NodeGroup>>, DbError> {
+    let mut rows: Vec<NodeGroupRow> = Vec::new();
+    for part in clusters.chunks(MOST_BINDS) {
+        let texts: Vec<String> = part.iter().map(ToString::to_string).collect();
+        rows.extend(
+            nodegroup::table
+                .filter(nodegroup::cluster_id.eq_any(texts))
+                .select(NodeGroupRow::as_select())
+                .order(nodegroup::id)
+                .load::<NodeGroupRow>(conn)?,
+        );
+    }
+    let mut groups: HashMap<ClusterUuid, Vec<NodeGroup>> = HashMap::new();
+    for group in readable::<_, NodeGroup>(rows) {
+        groups.entry(group.cluster_id.clone()).or_default().push(group);
+    }
+    Ok(groups)
+}
+
+/// One page of a cluster's groups.
+pub fn list(
+    conn: &mut AnyConnection,
+    tenancy: &Tenancy,
+    cluster: &ClusterUuid,
+    filter: &Filter,
+    page: &Page,
+) -> Result<Vec<NodeGroup>, DbError> {
+    let mut query = of(tenancy, cluster);
+    if let Some(name) = filter.name.clone() {
+        query = query.filter(nodegroup::name.eq(name));
+    }
+    if let Some(role) = filter.role.clone() {
+        query = query.filter(nodegroup::role.eq(role));
+    }
+    if let Some(count) = filter.node_count {
+        query = query.filter(nodegroup::node_count.eq(count));
+    }
+    if let Some(default) = filter.is_default {
+        query = query.filter(nodegroup::is_default.eq(default));
+    }
+    if !filter.statuses.is_empty() {
+        let texts: Vec<&'static str> = filter.statuses.iter().map(|status| status.as_str()).collect();
+        query = query.filter(nodegroup::status.eq_any(texts));
+    }
+    if let Some(start) = page.start("nodegroup") {
+        query = query.filter(start);
+    }
+    if let Some(limit) = page.limit {
+        query = query.limit(i64::from(limit));
+    }
+    let rows: Vec<NodeGroupRow> = query
+        .select(NodeGroupRow::as_select())
+        .order(page.order("nodegroup"))
+        .load(conn)?;
+    Ok(readable(rows))
+}
+
+fn of(tenancy: &Tenancy, cluster: &ClusterUuid) -> Boxed<'static> {
+    let query = nodegroup::table
+        .filter(nodegroup::cluster_id.eq(cluster.to_string()))
+        .into_boxed();
+    match tenancy {
+        Tenancy::All => query,
+        Tenancy::Project(project) => query.filter(nodegroup::project_id.eq(project.clone())),
+        // The table has no user.
+        Tenancy::User(_) | Tenancy::Nobody => query.filter(nodegroup::id.lt(0)),
+    }
+}
+
+fn one(conn: &mut AnyConnection, query: Boxed<'_>) -> Result<Option<NodeGroup>, DbError> {
+    query
+        .select(NodeGroupRow::as_select())
+        .first::<NodeGroupRow>(conn)
+        .optional()?
+        .map(NodeGroup::try_from)
+        .transpose()
+}
