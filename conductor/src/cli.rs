@@ -2,3 +2,4 @@
 
 pub mod config_dump;
 pub mod driver_manage;
+pub mod operations;

@@ -1,5 +1,13 @@
 //! magnum-conductor as a library.
+//!
+//! A request's way: [`rpc`] takes it from the queue, [`handlers`] records it together with the rows it changes,
+//! [`operations`] claim it and walk it through its steps, [`workflows`] say which steps and call [`drivers`].
+//! Each of these knows the ones after it and none before. [`store`] writes Magnum's tables for them.
 
 pub mod cli;
 pub mod drivers;
+pub mod handlers;
+pub mod operations;
+pub mod rpc;
 pub mod store;
+pub mod workflows;

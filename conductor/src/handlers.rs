@@ -1,0 +1,25 @@
+//! From a decoded message to a recorded operation. Mirrors Magnum's handlers by name.
+//!
+//! | module | topic |
+//! |---|---|
+//! | [`arguments`] | typed arguments, with Python's errors for wrong ones |
+//! | [`command`] | what a message asks for, once its arguments are good |
+//! | [`plan`] | what accepting it changes: data made by pure functions |
+//! | [`cluster_create`], [`cluster_update`], [`cluster_delete`] | those functions |
+//! | [`accept`] | reads, plans, writes: one transaction for many messages |
+//!
+//! Guarantee: a message is accepted completely (journal and rows) or not at all, and the same message is never
+//! accepted twice. State rules are checked against the rows, in that transaction, and every change of a status
+//! compares the one that was read. Not guaranteed: an order between messages, which competing consumers do not
+//! have anyway.
+
+pub mod accept;
+pub mod arguments;
+pub mod cluster_create;
+pub mod cluster_delete;
+pub mod cluster_update;
+pub mod command;
+pub mod plan;
+
+pub use accept::{Accepted, Acceptor, Incoming};
+pub use command::Command;

@@ -1,0 +1,146 @@
+//! `cluster_delete`: allowed in every status, and ahead of everything else at the cluster.
+//!
+//! `DELETE_IN_PROGRESS` is written here, so from the moment of acceptance nothing else is allowed on the cluster
+//! and no status sync, ours or a Python conductor's, can make it look alive again. What waits or is being
+//! observed is cancelled; what runs is asked to stop at its next border, and the delete starts after it. A
+//! second delete joins the first, unless that one is only being observed: then it is called anew, because
+//! that is what a user who deletes again wants.
+
+use magnum_common::error::Fault;
+use magnum_common::ids::ClusterUuid;
+use magnum_common::model::ClusterStatus;
+
+use super::plan::{Plan, StatusChange, Verdict, View, Writes};
+use crate::operations::State;
+use crate::workflows::{Args, OperationKind};
+
+/// Plans a delete. The view holds the cluster only if the caller may see it.
+pub fn plan(uuid: &ClusterUuid, view: &View) -> Plan {
+    let Some(cluster) = &view.cluster else {
+        return Plan::refuse(Fault::cluster_not_found(uuid.as_str()));
+    };
+    let deleting = view
+        .open
+        .iter()
+        .find(|open| open.kind == Some(OperationKind::ClusterDelete) && open.state != State::Observing);
+    if let Some(deleting) = deleting {
+        return Plan {
+            verdict: Verdict::Merge(format!(
+                "operation {} is deleting the cluster already",
+                deleting.id
+            )),
+            writes: Writes {
+                hasten: (deleting.state == State::Retrying).then(|| deleting.clone()),
+                ..Writes::default()
+            },
+        };
+    }
+    let (stop, cancel) = view
+        .open
+        .iter()
+        .cloned()
+        .partition(|open| open.state == State::Running);
+    Plan {
+        verdict: Verdict::Queue(Args::ClusterDelete {}),
+        writes: Writes {
+            status: Some(StatusChange {
+                from: cluster.status,
+                to: ClusterStatus::DeleteInProgress,
+                node_groups: true,
+            }),
+            cancel,
+            stop,
+            ..Writes::default()
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use magnum_common::error::Exception;
+    use magnum_common::model::Cluster;
+
+    use super::super::plan::OpenOperation;
+    use super::*;
+
+    fn view(status: ClusterStatus, open: &[(OperationKind, State)]) -> View {
+        let mut cluster = Cluster::new("c".into(), "t".into());
+        cluster.status = Some(status);
+        View {
+            cluster: Some(cluster),
+            open: open
+                .iter()
+                .zip(1..)
+                .map(|((kind, state), row)| OpenOperation {
+                    row,
+                    id: format!("o-{row}").into(),
+                    kind: Some(*kind),
+                    state: *state,
+                })
+                .collect(),
+            ..View::default()
+        }
+    }
+
+    #[test]
+    fn every_status_may_be_deleted_and_says_so_at_once() {
+        for status in ClusterStatus::ALL {
+            let plan = plan(&"c".into(), &view(*status, &[]));
+            assert_eq!(plan.verdict, Verdict::Queue(Args::ClusterDelete {}));
+            assert_eq!(
+                plan.writes.status,
+                Some(StatusChange {
+                    from: Some(*status),
+                    to: ClusterStatus::DeleteInProgress,
+                    node_groups: true
+                })
+            );
+        }
+    }
+
+    #[test]
+    fn what_runs_is_stopped_and_what_waits_is_cancelled() {
+        let plan = plan(
+            &"c".into(),
+            &view(
+                ClusterStatus::UpdateInProgress,
+                &[
+                    (OperationKind::ClusterUpdate, State::Running),
+                    (OperationKind::ClusterUpdate, State::Queued),
+                ],
+            ),
+        );
+        let rows = |open: &[OpenOperation]| open.iter().map(|open| open.row).collect::<Vec<_>>();
+        assert_eq!(rows(&plan.writes.stop), [1]);
+        assert_eq!(rows(&plan.writes.cancel), [2]);
+    }
+
+    #[test]
+    fn a_second_delete_joins_the_first_unless_that_is_only_watched() {
+        for (state, merged) in [
+            (State::Queued, true),
+            (State::Running, true),
+            (State::Retrying, true),
+            (State::Observing, false),
+        ] {
+            let plan = plan(
+                &"c".into(),
+                &view(
+                    ClusterStatus::DeleteInProgress,
+                    &[(OperationKind::ClusterDelete, state)],
+                ),
+            );
+            assert_eq!(matches!(plan.verdict, Verdict::Merge(_)), merged, "{state}");
+            assert_eq!(plan.writes.hasten.is_some(), state == State::Retrying);
+            assert_eq!(plan.writes.cancel.len(), usize::from(state == State::Observing));
+        }
+    }
+
+    #[test]
+    fn a_cluster_that_is_not_there_is_not_found() {
+        let Verdict::Refuse(fault) = plan(&"c".into(), &View::default()).verdict else {
+            panic!("refused");
+        };
+        assert_eq!(fault.exception, Exception::ClusterNotFound);
+    }
+}

@@ -1,0 +1,51 @@
+//! Operations: what becomes of an accepted request.
+//!
+//! ```text
+//! handlers ─record─▶ journal ◀─claim, fence, renew─ lease
+//!                       ▲                             ▲
+//!                       │ settle (rows + end)         │
+//!                    executor ─▶ run (one operation) ─┘─▶ workflows ─▶ drivers
+//!                       │
+//!                    sweep (deadlines, orphans)     replies (answers of calls)     admin (operators)
+//! ```
+//!
+//! | module | topic |
+//! |---|---|
+//! | [`state`] | which moves exist (pure) |
+//! | [`retry`] | what a failure means (pure) |
+//! | [`journal`] | the table and its events |
+//! | [`lease`], [`keeper`] | ownership, and keeping it |
+//! | [`executor`], [`run`] | claiming, and walking one operation through its steps |
+//! | [`settle`] | what is written together with an end |
+//! | [`answer`], [`replies`] | answers of calls |
+//! | [`sweep`] | what nobody's lease covers |
+//! | [`admin`] | list, show, retry, discard |
+//! | [`border`] | the points at which a test can stop a conductor |
+//!
+//! The guarantees stand in `docs/DURABILITY.md`. In one sentence: what was accepted is in the journal, what is in
+//! the journal ends, and at every moment at most one conductor works on a cluster.
+
+pub mod admin;
+pub mod answer;
+pub mod border;
+pub mod engine;
+pub mod executor;
+pub mod journal;
+pub mod keeper;
+pub mod lease;
+pub mod material;
+pub mod progress;
+pub mod replies;
+pub mod retry;
+pub mod run;
+pub mod settle;
+pub mod state;
+pub mod sweep;
+
+pub use engine::{Engine, Signals, Timing};
+pub use executor::Executor;
+pub use journal::{JournalError, Operation};
+pub use lease::Lease;
+pub use state::State;
+
+pub use crate::workflows::OperationKind;

@@ -1,0 +1,164 @@
+//! What the executor, the sweep and the replies share: one per process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use magnum_common::config::ConductorSection;
+use magnum_common::db::Database;
+use magnum_common::ids::ConductorId;
+use magnum_common::retry::RetryPolicy;
+use magnum_common::seal::JournalKey;
+use tokio::sync::Notify;
+
+use super::replies::AnswerQueue;
+use super::retry::Limits;
+use crate::workflows::{Args, DriverSource, cluster_create};
+
+/// Handles and settings of this conductor's operations.
+#[derive(Clone)]
+pub struct Engine {
+    /// The database.
+    pub db: Database,
+    /// Loaded drivers.
+    pub drivers: Arc<dyn DriverSource>,
+    /// Opens sealed contexts.
+    pub key: Arc<JournalKey>,
+    /// This process.
+    pub me: ConductorId,
+    /// Lease, retries, limits.
+    pub timing: Arc<Timing>,
+    /// Wake-ups inside this process.
+    pub signals: Arc<Signals>,
+    /// Where answers of calls go.
+    pub answers: AnswerQueue,
+}
+
+/// How long everything may take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timing {
+    /// A lease's term.
+    pub lease: Duration,
+    /// Operations that run at once here.
+    pub workers: usize,
+    /// Retries.
+    pub limits: Limits,
+    /// `cluster_update`; zero means no limit.
+    pub update_timeout: Duration,
+    /// `cluster_delete`; zero means no limit.
+    pub delete_timeout: Duration,
+    /// How long a shutdown waits for steps to reach a border.
+    pub shutdown: Duration,
+    /// Longest time without looking for work: a safety net under the wake-ups.
+    pub poll: Duration,
+    /// How long a conductor counts as alive after it announced its drivers.
+    pub driver_alive: Duration,
+    /// How long an operation waits for a conductor that has its driver.
+    pub driver_patience: Duration,
+}
+
+impl Timing {
+    /// From the configuration.
+    pub fn new(conductor: &ConductorSection, service_down_time: Duration) -> Self {
+        Self {
+            lease: conductor.operation_lease,
+            workers: conductor.operation_workers,
+            limits: Limits {
+                policy: RetryPolicy {
+                    initial: conductor.operation_retry_initial,
+                    max_interval: conductor.operation_retry_max_interval,
+                    multiplier: conductor.operation_retry_multiplier,
+                    jitter: conductor.operation_retry_jitter,
+                },
+                max_attempts: conductor.operation_retry_max_attempts,
+            },
+            update_timeout: conductor.update_timeout,
+            delete_timeout: conductor.delete_timeout,
+            shutdown: conductor.shutdown_timeout,
+            poll: Duration::from_secs(5),
+            driver_alive: service_down_time,
+            driver_patience: service_down_time,
+        }
+    }
+
+    /// How long an operation may take as a whole.
+    pub fn time_limit(&self, args: &Args) -> Option<Duration> {
+        match args {
+            Args::ClusterCreate { create_timeout } => cluster_create::time_limit(*create_timeout),
+            Args::ClusterUpdate { .. } => Some(self.update_timeout).filter(|limit| !limit.is_zero()),
+            Args::ClusterDelete {} => Some(self.delete_timeout).filter(|limit| !limit.is_zero()),
+        }
+    }
+
+    /// The reason of an operation that ran out of time: names the limit.
+    pub fn timed_out(&self, args: &Args) -> String {
+        let (what, option) = match args {
+            Args::ClusterCreate { .. } => ("created", "create_timeout of the cluster"),
+            Args::ClusterUpdate { .. } => ("updated", "option [conductor] update_timeout"),
+            Args::ClusterDelete {} => ("deleted", "option [conductor] delete_timeout"),
+        };
+        let minutes = self.time_limit(args).unwrap_or_default().as_secs_f64() / 60.0;
+        format!("Timed out: the cluster was not {what} within {minutes} minutes ({option}).")
+    }
+}
+
+/// Wake-ups between the parts of this process. They save time and nothing depends on them: everything they
+/// announce is also found by polling.
+#[derive(Debug, Default)]
+pub struct Signals {
+    /// There may be work: something was accepted, or ended and freed its cluster.
+    pub work: Notify,
+    /// An operation began to wait for the cloud: the status sync may look.
+    pub observing: Notify,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timing() -> Timing {
+        Timing {
+            lease: Duration::from_secs(30),
+            workers: 1,
+            limits: Limits {
+                policy: RetryPolicy {
+                    initial: Duration::from_secs(1),
+                    max_interval: Duration::from_secs(1),
+                    multiplier: 1.0,
+                    jitter: 0.0,
+                },
+                max_attempts: 1,
+            },
+            update_timeout: Duration::ZERO,
+            delete_timeout: Duration::from_secs(90),
+            shutdown: Duration::ZERO,
+            poll: Duration::ZERO,
+            driver_alive: Duration::ZERO,
+            driver_patience: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn the_reason_of_a_timeout_names_the_limit_and_where_it_is_set() {
+        let reason = timing().timed_out(&Args::ClusterCreate {
+            create_timeout: Some(5),
+        });
+        assert_eq!(
+            reason,
+            "Timed out: the cluster was not created within 5 minutes (create_timeout of the cluster)."
+        );
+        assert!(
+            timing()
+                .timed_out(&Args::ClusterDelete {})
+                .contains("1.5 minutes (option [conductor] delete_timeout")
+        );
+    }
+
+    #[test]
+    fn zero_is_no_limit() {
+        let update = Args::ClusterUpdate {
+            resized: None,
+            rollback: false,
+        };
+        assert_eq!(timing().time_limit(&update), None);
+    }
+}

@@ -1,0 +1,169 @@
+//! Claims operations and runs them, a bounded number at once.
+//!
+//! The loop registers for the wake-up before it looks for work, and looks anyway after a while: a lost wake-up,
+//! an operation accepted by a conductor that then died, and a lease that expired are all found by the same
+//! query. There is no recovery mode; starting is claiming.
+//!
+//! Shutdown: claiming stops at once; running steps get [`super::Timing::shutdown`] to reach a border, where
+//! they give their lease back; then the rest is stopped, and gives its lease back too.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use magnum_common::retry::{Delays, RetryPolicy};
+use rand::seq::SliceRandom;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::border::{Border, reached};
+use super::engine::Engine;
+use super::journal::{JournalError, OperationRow};
+use super::lease::{self, Candidate, Lease};
+use super::run::{self, Stops};
+
+/// How many candidates beyond the free slots are looked at: conductors that wake together then pick different
+/// ones more often.
+const SPARE_CANDIDATES: usize = 32;
+
+/// Runs operations until it is told to stop.
+pub struct Executor {
+    engine: Engine,
+    running: JoinSet<()>,
+    stops: Stops,
+    trouble: Delays,
+}
+
+impl Executor {
+    /// An executor that has not begun.
+    pub fn new(engine: Engine) -> Self {
+        Self {
+            engine,
+            running: JoinSet::new(),
+            stops: Stops::default(),
+            trouble: RetryPolicy {
+                initial: Duration::from_millis(200),
+                max_interval: Duration::from_secs(10),
+                multiplier: 2.0,
+                jitter: 0.25,
+            }
+            .delays(),
+        }
+    }
+
+    /// Claims and runs until `shutdown`, then drains.
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let signals = Arc::clone(&self.engine.signals);
+        while !shutdown.is_cancelled() {
+            let woken = signals.work.notified();
+            let pause = self.fill().await;
+            tokio::select! {
+                () = woken => {}
+                () = tokio::time::sleep(pause) => {}
+                Some(_ended) = self.running.join_next() => {}
+                () = shutdown.cancelled() => {}
+            }
+        }
+        self.drain().await;
+    }
+
+    /// Claims until all slots are taken or nothing is left. Returns how long to wait for something new.
+    async fn fill(&mut self) -> Duration {
+        while self.running.try_join_next().is_some() {}
+        while self.running.len() < self.engine.timing.workers {
+            match self.claim_some().await {
+                Ok(0) => {
+                    self.trouble.reset();
+                    return self.until_due().await;
+                }
+                Ok(_) => self.trouble.reset(),
+                Err(error) => {
+                    let pause = self.trouble.next_delay();
+                    tracing::warn!(%error, ?pause, "cannot look for operations; trying again");
+                    return pause;
+                }
+            }
+        }
+        // Full: a slot that comes free wakes the loop.
+        self.engine.timing.poll
+    }
+
+    async fn claim_some(&mut self) -> Result<usize, JournalError> {
+        let free = self.engine.timing.workers.saturating_sub(self.running.len());
+        let drivers = self.engine.drivers.loaded();
+        let limit = i64::try_from(free + SPARE_CANDIDATES).unwrap_or(i64::MAX);
+        let mut candidates = self
+            .engine
+            .db
+            .transaction(move |conn| lease::candidates(conn, &drivers, limit))
+            .await?;
+        if candidates.len() > free {
+            candidates.shuffle(&mut rand::rng());
+        }
+        let mut claimed = 0;
+        for candidate in candidates.into_iter().take(free) {
+            if let Some((lease, row)) = self.claim(candidate).await? {
+                claimed += 1;
+                reached(&row.kind, "claim", Border::AfterCommit).await;
+                self.running.spawn(run::operation(
+                    self.engine.clone(),
+                    self.stops.clone(),
+                    lease,
+                    row,
+                ));
+            }
+        }
+        Ok(claimed)
+    }
+
+    async fn claim(&self, candidate: Candidate) -> Result<Option<(Lease, OperationRow)>, JournalError> {
+        let (me, term) = (self.engine.me.clone(), self.engine.timing.lease);
+        let sent = Instant::now();
+        let claimed = self
+            .engine
+            .db
+            .transaction(move |conn| lease::claim(conn, &candidate, &me, term, sent))
+            .await;
+        match claimed {
+            Err(error) if lease::is_collision(&error) => Ok(None),
+            other => other,
+        }
+    }
+
+    async fn until_due(&self) -> Duration {
+        let poll = self.engine.timing.poll;
+        match self.engine.db.transaction(lease::next_due_in_ms).await {
+            Ok(Some(due)) => Duration::from_millis(due.unsigned_abs()).clamp(Duration::from_millis(20), poll),
+            Ok(None) => poll,
+            Err(error) => {
+                tracing::debug!(%error, "cannot read when the next operation is due");
+                poll
+            }
+        }
+    }
+
+    async fn drain(mut self) {
+        if self.running.is_empty() {
+            return;
+        }
+        tracing::info!(
+            running = self.running.len(),
+            "waiting for running operations to reach a border"
+        );
+        self.stops.at_border.cancel();
+        let all = async { while self.running.join_next().await.is_some() {} };
+        if timeout(self.engine.timing.shutdown, all).await.is_ok() {
+            return;
+        }
+        tracing::warn!(
+            running = self.running.len(),
+            "stopping operations that did not reach a border in time; another conductor goes on with them"
+        );
+        self.stops.now.cancel();
+        // Stopping a driver and giving the lease back takes little; what does not end is left to lease expiry.
+        let all = async { while self.running.join_next().await.is_some() {} };
+        if timeout(self.engine.timing.lease, all).await.is_err() {
+            self.running.abort_all();
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a worker writes about its operation. Every function takes the lease and compares it.
+//!
+//! Callers run these in a transaction that began with [`crate::operations::lease::fence`]; the comparison here
+//! is the second lock on the same door, and costs nothing.
+
+use std::time::Duration;
+
+use diesel::prelude::*;
+use magnum_common::db::{self, AnyConnection, schema};
+
+use super::rows::EventKind;
+use super::write::{Ending, clip, store_answer};
+use super::{JournalError, append};
+use crate::operations::answer::Recorded;
+use crate::operations::lease::{Fenced, Lease, fence};
+use crate::operations::state::State;
+use crate::workflows::{DriverRef, Step};
+
+use schema::conductor_operation::dsl as op;
+
+macro_rules! held {
+    ($lease:expr) => {
+        op::conductor_operation
+            .filter(op::id.eq($lease.row()))
+            .filter(op::lease_epoch.eq($lease.epoch().0))
+            .filter(op::owner.eq($lease.owner().as_str()))
+            .filter(op::state.eq(State::Running.as_str()))
+    };
+}
+
+fn one(rows: usize) -> Result<(), JournalError> {
+    if rows == 1 {
+        Ok(())
+    } else {
+        Err(JournalError::LeaseLost)
+    }
+}
+
+/// The intent of a step. Tells whether the operation is to stop instead.
+pub fn intent(conn: &mut AnyConnection, lease: &Lease, step: Step) -> Result<Fenced, JournalError> {
+    let fenced = fence(conn, lease)?;
+    if !fenced.stop_requested {
+        let mut event = lease.event(EventKind::Intent);
+        event.step = Some(step.as_str());
+        append(conn, &event)?;
+    }
+    Ok(fenced)
+}
+
+/// The result of a step that is followed by `next`.
+pub fn result(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    step: Step,
+    next: Step,
+    detail: Option<&str>,
+) -> Result<(), JournalError> {
+    one(diesel::update(held!(lease))
+        .set(op::step.eq(Some(next.as_str())))
+        .execute(conn)?)?;
+    let mut event = lease.event(EventKind::Result);
+    event.step = Some(step.as_str());
+    event.detail = detail;
+    append(conn, &event)
+}
+
+/// The driver that works on the operation.
+pub fn set_driver(conn: &mut AnyConnection, lease: &Lease, driver: &DriverRef) -> Result<(), JournalError> {
+    one(diesel::update(held!(lease))
+        .set((
+            op::driver.eq(Some(&driver.name)),
+            op::driver_version.eq(Some(&driver.version)),
+        ))
+        .execute(conn)?)
+}
+
+/// Starts the clock of the operation, if it does not run yet. Returns the milliseconds left.
+pub fn start_deadline(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    limit: Option<Duration>,
+) -> Result<Option<i64>, JournalError> {
+    if let Some(limit) = limit {
+        let at = db::now_plus_ms_expr(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX / 4));
+        diesel::update(held!(lease).filter(op::deadline_ms.is_null()))
+            .set(op::deadline_ms.eq(at.nullable()))
+            .execute(conn)?;
+    }
+    let now = db::now_ms(conn)?;
+    let deadline: Option<i64> = held!(lease)
+        .select(op::deadline_ms)
+        .first(conn)
+        .optional()?
+        .ok_or(JournalError::LeaseLost)?;
+    Ok(deadline.map(|deadline| deadline.saturating_sub(now)))
+}
+
+/// How far the driver got, in its words.
+pub fn progress(conn: &mut AnyConnection, lease: &Lease, text: &str) -> Result<(), JournalError> {
+    let now = db::now_ms_expr(conn);
+    one(diesel::update(held!(lease))
+        .set((op::progress_text.eq(Some(clip(text))), op::updated_ms.eq(now)))
+        .execute(conn)?)
+}
+
+/// A failed step to be tried again after `delay`.
+pub fn retry_later(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    step: Step,
+    delay: Duration,
+    panicked: bool,
+    reason: &str,
+) -> Result<(), JournalError> {
+    let at = db::now_plus_ms_expr(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4));
+    one(diesel::update(held!(lease))
+        .set((
+            op::state.eq(State::Retrying.as_str()),
+            op::failures.eq(op::failures + 1),
+            op::next_attempt_ms.eq(at.nullable()),
+            op::owner.eq(None::<String>),
+            op::lease_expires_ms.eq(None::<i64>),
+            op::reason.eq(Some(clip(reason))),
+        ))
+        .execute(conn)?)?;
+    let mut event = lease.event(if panicked {
+        EventKind::Panicked
+    } else {
+        EventKind::Failed
+    });
+    event.step = Some(step.as_str());
+    event.detail = Some(clip(reason));
+    append(conn, &event)
+}
+
+/// The driver call returned and the cloud goes on working: the operation has no owner, but keeps its cluster.
+pub fn observe(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    step: Step,
+    answer: Option<&Recorded>,
+) -> Result<(), JournalError> {
+    one(diesel::update(held!(lease))
+        .set((
+            op::state.eq(State::Observing.as_str()),
+            op::owner.eq(None::<String>),
+            op::lease_expires_ms.eq(None::<i64>),
+            op::reason.eq(None::<String>),
+        ))
+        .execute(conn)?)?;
+    if let Some(answer) = answer {
+        store_answer(conn, lease.row(), answer)?;
+    }
+    let mut event = lease.event(EventKind::Observing);
+    event.step = Some(step.as_str());
+    append(conn, &event)
+}
+
+/// The end, whatever it is. Erases the context and frees the cluster.
+pub fn end(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    state: State,
+    reason: Option<&str>,
+    answer: Option<&Recorded>,
+) -> Result<(), JournalError> {
+    let now = db::now_ms(conn)?;
+    one(diesel::update(held!(lease))
+        .set(Ending::new(state, reason, now))
+        .execute(conn)?)?;
+    if let Some(answer) = answer {
+        store_answer(conn, lease.row(), answer)?;
+    }
+    let detail = match reason {
+        Some(reason) => format!("{state}: {}", clip(reason)),
+        None => state.to_string(),
+    };
+    let mut event = lease.event(EventKind::Ended);
+    event.detail = Some(&detail);
+    append(conn, &event)
+}
+
+/// Counts a failure of an operation that is about to end with it.
+pub fn count_failure(conn: &mut AnyConnection, lease: &Lease) -> Result<(), JournalError> {
+    one(diesel::update(held!(lease))
+        .set(op::failures.eq(op::failures + 1))
+        .execute(conn)?)
+}

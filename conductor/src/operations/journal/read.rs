@@ -1,0 +1,209 @@
+//! Journal reads.
+
+use std::collections::HashMap;
+
+use diesel::prelude::*;
+use magnum_common::db::{self, AnyConnection, schema};
+
+use super::JournalError;
+use super::rows::{EventKind, EventRow, OperationRow};
+use crate::operations::state::State;
+
+use schema::conductor_operation::dsl as op;
+
+/// The row with this number; it must exist.
+pub fn by_row(conn: &mut AnyConnection, row: i64) -> Result<OperationRow, JournalError> {
+    Ok(op::conductor_operation
+        .filter(op::id.eq(row))
+        .select(OperationRow::as_select())
+        .first(conn)?)
+}
+
+/// The operation with this id.
+pub fn find(conn: &mut AnyConnection, uuid: &str) -> Result<Option<OperationRow>, JournalError> {
+    Ok(op::conductor_operation
+        .filter(op::uuid.eq(uuid))
+        .select(OperationRow::as_select())
+        .first(conn)
+        .optional()?)
+}
+
+/// What is known of messages that were accepted before: their operation, and whether it has an answer.
+pub fn known(
+    conn: &mut AnyConnection,
+    messages: &[&str],
+) -> Result<HashMap<String, KnownMessage>, JournalError> {
+    let rows: Vec<(Option<String>, String, bool)> = op::conductor_operation
+        .filter(op::message_id.eq_any(messages))
+        .select((op::message_id, op::uuid, op::answer.is_not_null()))
+        .load(conn)?;
+    Ok(rows
+        .into_iter()
+        .filter_map(|(message, operation, answered)| {
+            message.map(|message| (message, KnownMessage { operation, answered }))
+        })
+        .collect())
+}
+
+/// A message that was accepted before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownMessage {
+    /// The operation it became.
+    pub operation: String,
+    /// Whether the operation has an answer.
+    pub answered: bool,
+}
+
+/// Operations that have not ended, of these clusters, in order.
+pub fn open(conn: &mut AnyConnection, clusters: &[&str]) -> Result<Vec<OpenRow>, JournalError> {
+    Ok(op::conductor_operation
+        .filter(op::cluster_uuid.eq_any(clusters))
+        .filter(op::state.eq_any(State::OPEN.iter().map(|state| state.as_str())))
+        .order(op::id)
+        .select((op::id, op::uuid, op::cluster_uuid, op::kind, op::state))
+        .load::<(i64, String, String, String, String)>(conn)?
+        .into_iter()
+        .map(|(row, uuid, cluster, kind, state)| OpenRow {
+            row,
+            uuid,
+            cluster,
+            kind,
+            state,
+        })
+        .collect())
+}
+
+/// An operation that has not ended.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the names are the columns'")]
+pub struct OpenRow {
+    pub row: i64,
+    pub uuid: String,
+    pub cluster: String,
+    pub kind: String,
+    pub state: String,
+}
+
+/// Everything that happened to an operation, in order.
+pub fn events(conn: &mut AnyConnection, uuid: &str) -> Result<Vec<EventRow>, JournalError> {
+    use schema::conductor_operation_event::dsl as e;
+    Ok(e::conductor_operation_event
+        .filter(e::operation_uuid.eq(uuid))
+        .order(e::id)
+        .select(EventRow::as_select())
+        .load(conn)?)
+}
+
+/// How often the driver panicked in an operation.
+pub fn panics(conn: &mut AnyConnection, uuid: &str) -> Result<u32, JournalError> {
+    use schema::conductor_operation_event::dsl as e;
+    let count: i64 = e::conductor_operation_event
+        .filter(e::operation_uuid.eq(uuid))
+        .filter(e::kind.eq(EventKind::Panicked.as_str()))
+        .count()
+        .get_result(conn)?;
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+/// The operation of a cluster that waits for the cloud.
+pub fn observing(conn: &mut AnyConnection, cluster: &str) -> Result<Option<OperationRow>, JournalError> {
+    Ok(op::conductor_operation
+        .filter(op::running_key.eq(cluster))
+        .filter(op::state.eq(State::Observing.as_str()))
+        .select(OperationRow::as_select())
+        .first(conn)
+        .optional()?)
+}
+
+/// Operations that nobody works on and whose deadline has passed.
+pub fn out_of_time(conn: &mut AnyConnection, limit: i64) -> Result<Vec<OperationRow>, JournalError> {
+    let now = db::now_ms(conn)?;
+    Ok(op::conductor_operation
+        .filter(op::state.eq_any([
+            State::Queued.as_str(),
+            State::Retrying.as_str(),
+            State::Observing.as_str(),
+        ]))
+        .filter(op::deadline_ms.le(now))
+        .order(op::id)
+        .limit(limit)
+        .select(OperationRow::as_select())
+        .load(conn)?)
+}
+
+/// Queued operations whose driver no conductor that is alive has loaded, untouched for `patience_ms`.
+/// A conductor is alive when it announced its drivers within `alive_ms`.
+pub fn without_driver(
+    conn: &mut AnyConnection,
+    alive_ms: i64,
+    patience_ms: i64,
+) -> Result<Vec<OperationRow>, JournalError> {
+    use schema::conductor_driver::dsl as d;
+    let now = db::now_ms(conn)?;
+    let announced: Vec<String> = d::conductor_driver
+        .filter(d::announced_ms.ge(now.saturating_sub(alive_ms)))
+        .filter(d::error.is_null())
+        .select(d::name)
+        .distinct()
+        .load(conn)?;
+    Ok(op::conductor_operation
+        .filter(op::state.eq_any([State::Queued.as_str(), State::Retrying.as_str()]))
+        .filter(op::driver.is_not_null())
+        .filter(op::driver.ne_all(announced))
+        .filter(op::updated_ms.le(now.saturating_sub(patience_ms)))
+        .order(op::id)
+        .limit(100)
+        .select(OperationRow::as_select())
+        .load(conn)?)
+}
+
+/// Answers that were not sent, and whose operation has not been touched for `quiet_ms`.
+pub fn answers_due(
+    conn: &mut AnyConnection,
+    quiet_ms: i64,
+    limit: i64,
+) -> Result<Vec<OperationRow>, JournalError> {
+    let now = db::now_ms(conn)?;
+    Ok(op::conductor_operation
+        .filter(op::reply_pending.eq(true))
+        .filter(op::updated_ms.le(now.saturating_sub(quiet_ms)))
+        .order(op::id)
+        .limit(limit)
+        .select(OperationRow::as_select())
+        .load(conn)?)
+}
+
+/// What an operator wants to see.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted<'a> {
+    /// Only this cluster's.
+    pub cluster: Option<&'a str>,
+    /// Only in this state.
+    pub state: Option<State>,
+    /// At most so many, the newest.
+    pub limit: i64,
+}
+
+/// Operations, newest first.
+pub fn list(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Result<Vec<OperationRow>, JournalError> {
+    let mut query = op::conductor_operation
+        .select(OperationRow::as_select())
+        .order(op::id.desc())
+        .limit(wanted.limit)
+        .into_boxed();
+    if let Some(cluster) = wanted.cluster {
+        query = query.filter(op::cluster_uuid.eq(cluster));
+    }
+    if let Some(state) = wanted.state {
+        query = query.filter(op::state.eq(state.as_str()));
+    }
+    Ok(query.load(conn)?)
+}
+
+/// How many operations are in each state: for metrics.
+pub fn count_by_state(conn: &mut AnyConnection) -> Result<Vec<(String, i64)>, JournalError> {
+    Ok(op::conductor_operation
+        .group_by(op::state)
+        .select((op::state, diesel::dsl::count_star()))
+        .load(conn)?)
+}

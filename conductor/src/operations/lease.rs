@@ -1,0 +1,271 @@
+//! Ownership of an operation: claim, fence, renew, release.
+//!
+//! A [`Lease`] is made by [`claim`] alone, and every function that writes for a worker takes one; so an unfenced
+//! write does not compile. Each of them compares row, owner and epoch in its `WHERE`: an epoch only rises, hence
+//! a worker that lost its lease (paused host, cut network) changes zero rows and learns it.
+//!
+//! Expiry is judged by the database's clock and by no other. A worker cannot see that clock all the time, so it
+//! counts on its own monotonic clock from *before* the claim or renewal was sent ([`Lease::safe_until`]): that
+//! moment is never later than the database's idea of the expiry, and the worker stops before it.
+//!
+//! What this does not give: a cloud cannot compare our epoch. What a driver does there must be repeatable.
+
+use std::time::Duration;
+
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+use magnum_common::db::{self, AnyConnection, schema};
+use magnum_common::ids::{ClusterUuid, ConductorId, Epoch, OperationId};
+use tokio::time::Instant;
+
+use super::journal::{self, Event, EventKind, JournalError, OperationRow};
+use super::state::State;
+
+use schema::conductor_operation::dsl as op;
+
+/// The right to write for one operation. Not `Clone`: there is one worker; it shares the lease with the task that
+/// renews it and with the closures that write.
+#[derive(Debug)]
+pub struct Lease {
+    row: i64,
+    operation: OperationId,
+    cluster: ClusterUuid,
+    owner: ConductorId,
+    epoch: Epoch,
+    attempt: i32,
+    term: Duration,
+    safe_until: Instant,
+}
+
+/// An operation that may be claimed.
+#[derive(Debug, Clone, Queryable)]
+pub struct Candidate {
+    row: i64,
+    state: String,
+    epoch: i64,
+}
+
+impl Lease {
+    /// The operation's row number.
+    pub(super) const fn row(&self) -> i64 {
+        self.row
+    }
+
+    /// Which operation.
+    pub const fn operation(&self) -> &OperationId {
+        &self.operation
+    }
+
+    /// Of which cluster.
+    pub const fn cluster(&self) -> &ClusterUuid {
+        &self.cluster
+    }
+
+    /// Who holds it.
+    pub const fn owner(&self) -> &ConductorId {
+        &self.owner
+    }
+
+    /// The number that fences.
+    pub const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Which claim of the operation this is, from 1.
+    pub const fn attempt(&self) -> i32 {
+        self.attempt
+    }
+
+    /// How long a claim or renewal lasts.
+    pub const fn term(&self) -> Duration {
+        self.term
+    }
+
+    /// Until when nobody else can hold the lease, on this process's monotonic clock.
+    pub const fn safe_until(&self) -> Instant {
+        self.safe_until
+    }
+
+    pub(super) fn event<'a>(&'a self, kind: EventKind) -> Event<'a> {
+        Event {
+            operation: self.operation.as_str(),
+            attempt: self.attempt,
+            epoch: self.epoch.0,
+            kind,
+            step: None,
+            by: Some(self.owner.as_str()),
+            detail: None,
+        }
+    }
+}
+
+/// A cluster has at most one operation at work, and the others wait in the order they were accepted in. (The
+/// unique `running_key` enforces the first half; this keeps hopeless claims from being tried.)
+const ITS_TURN: &str = "NOT EXISTS (SELECT 1 FROM conductor_operation o \
+     WHERE o.cluster_uuid = conductor_operation.cluster_uuid AND o.id <> conductor_operation.id \
+     AND (o.running_key IS NOT NULL \
+          OR (o.id < conductor_operation.id AND o.state IN ('queued', 'running', 'retrying', 'observing'))))";
+
+/// Operations that may be claimed now by a conductor that has `drivers` loaded, oldest first.
+pub fn candidates(
+    conn: &mut AnyConnection,
+    drivers: &[String],
+    limit: i64,
+) -> Result<Vec<Candidate>, JournalError> {
+    let now = db::now_ms(conn)?;
+    let due = op::state
+        .eq_any([State::Queued.as_str(), State::Retrying.as_str()])
+        .and(op::next_attempt_ms.is_null().or(op::next_attempt_ms.le(now)));
+    let abandoned = op::state
+        .eq(State::Running.as_str())
+        .and(op::lease_expires_ms.is_null().or(op::lease_expires_ms.le(now)));
+    Ok(op::conductor_operation
+        .filter(due.or(abandoned))
+        .filter(op::driver.is_null().or(op::driver.eq_any(drivers)))
+        .filter(sql::<Bool>(ITS_TURN))
+        .order(op::id)
+        .limit(limit)
+        .select((op::id, op::state, op::lease_epoch))
+        .load(conn)?)
+}
+
+/// Takes a candidate, if it still is one. To be run in a transaction of its own.
+///
+/// `sent` is a moment before the transaction began. `None`: somebody else was faster.
+pub fn claim(
+    conn: &mut AnyConnection,
+    candidate: &Candidate,
+    owner: &ConductorId,
+    term: Duration,
+    sent: Instant,
+) -> Result<Option<(Lease, OperationRow)>, JournalError> {
+    let now = db::now_ms(conn)?;
+    let taken = diesel::update(
+        op::conductor_operation
+            .filter(op::id.eq(candidate.row))
+            .filter(op::lease_epoch.eq(candidate.epoch))
+            .filter(op::state.eq(&candidate.state))
+            .filter(
+                op::state
+                    .ne(State::Running.as_str())
+                    .or(op::lease_expires_ms.is_null())
+                    .or(op::lease_expires_ms.le(now)),
+            ),
+    )
+    .set((
+        op::state.eq(State::Running.as_str()),
+        op::owner.eq(owner.as_str()),
+        op::lease_epoch.eq(candidate.epoch + 1),
+        op::lease_expires_ms.eq(now.saturating_add(millis(term))),
+        op::running_key.eq(op::cluster_uuid.nullable()),
+        op::attempts.eq(op::attempts + 1),
+        op::next_attempt_ms.eq(None::<i64>),
+        op::updated_ms.eq(now),
+    ))
+    .execute(conn);
+    match taken.map_err(JournalError::from) {
+        Ok(1) => {}
+        Ok(_) => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let row = journal::read::by_row(conn, candidate.row)?;
+    let lease = Lease {
+        row: row.id,
+        operation: row.uuid.clone().into(),
+        cluster: row.cluster_uuid.clone().into(),
+        owner: owner.clone(),
+        epoch: Epoch(row.lease_epoch),
+        attempt: row.attempts,
+        term,
+        safe_until: sent + term,
+    };
+    let mut event = lease.event(EventKind::Claimed);
+    event.step = row.step.as_deref();
+    journal::append(conn, &event)?;
+    Ok(Some((lease, row)))
+}
+
+/// Whether a failed claim only means that another operation of the cluster was faster.
+pub fn is_collision(error: &JournalError) -> bool {
+    matches!(error, JournalError::Db(db::DbError::UniqueViolation { .. }))
+}
+
+/// What a worker learns whenever it touches its operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fenced {
+    /// A delete, or an operator, wants this operation to stop at its next border.
+    pub stop_requested: bool,
+}
+
+/// The fence: holds the operation's row until the end of the transaction, if the lease is still ours.
+///
+/// First statement of every transaction that writes for a worker: nobody can take the lease, and no delete can
+/// ask for a stop, between this and the commit.
+pub fn fence(conn: &mut AnyConnection, lease: &Lease) -> Result<Fenced, JournalError> {
+    let now = db::now_ms_expr(conn);
+    let held = diesel::update(
+        op::conductor_operation
+            .filter(op::id.eq(lease.row))
+            .filter(op::lease_epoch.eq(lease.epoch.0))
+            .filter(op::owner.eq(lease.owner.as_str()))
+            .filter(op::state.eq(State::Running.as_str())),
+    )
+    .set(op::updated_ms.eq(now))
+    .execute(conn)?;
+    if held == 0 {
+        return Err(JournalError::LeaseLost);
+    }
+    let stop_requested = op::conductor_operation
+        .filter(op::id.eq(lease.row))
+        .select(op::stop_requested)
+        .first(conn)?;
+    Ok(Fenced { stop_requested })
+}
+
+/// Prolongs the lease by its term. `false`: it is lost.
+pub fn renew(conn: &mut AnyConnection, lease: &Lease) -> Result<bool, JournalError> {
+    let expires = db::now_plus_ms_expr(millis(lease.term));
+    let renewed = diesel::update(
+        op::conductor_operation
+            .filter(op::id.eq(lease.row))
+            .filter(op::lease_epoch.eq(lease.epoch.0))
+            .filter(op::owner.eq(lease.owner.as_str()))
+            .filter(op::state.eq(State::Running.as_str())),
+    )
+    .set(op::lease_expires_ms.eq(expires.nullable()))
+    .execute(conn)?;
+    Ok(renewed == 1)
+}
+
+/// Gives the lease back before its end, so that another conductor can go on at once.
+pub fn release(conn: &mut AnyConnection, lease: &Lease) -> Result<(), JournalError> {
+    fence(conn, lease)?;
+    diesel::update(op::conductor_operation.filter(op::id.eq(lease.row)))
+        .set((op::owner.eq(None::<String>), op::lease_expires_ms.eq(Some(0_i64))))
+        .execute(conn)?;
+    journal::append(conn, &lease.event(EventKind::Released))
+}
+
+/// When the next operation becomes claimable by time alone, in milliseconds from now: a due retry or an expiring
+/// lease. `None`: nothing is waiting for a time.
+pub fn next_due_in_ms(conn: &mut AnyConnection) -> Result<Option<i64>, JournalError> {
+    let now = db::now_ms(conn)?;
+    let retry: Option<i64> = op::conductor_operation
+        .filter(op::state.eq(State::Retrying.as_str()))
+        .select(diesel::dsl::min(op::next_attempt_ms))
+        .first(conn)?;
+    let expiry: Option<i64> = op::conductor_operation
+        .filter(op::state.eq(State::Running.as_str()))
+        .select(diesel::dsl::min(op::lease_expires_ms))
+        .first(conn)?;
+    Ok(retry
+        .into_iter()
+        .chain(expiry)
+        .min()
+        .map(|due| due.saturating_sub(now).max(0)))
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,146 @@
+//! Sends the answers of calls.
+//!
+//! An answer is in the journal before it is sent; here it is published and then marked as sent. What a crash
+//! leaves unsent is found by the sweep and sent by whoever finds it, so a caller may get an answer twice (Python
+//! and our client take the first) but not never, as long as it waits. An answer that no queue takes belongs to a
+//! caller that has gone: noted, and not tried again.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use magnum_common::db::Database;
+use magnum_common::ids::{ConductorId, OperationId};
+use magnum_common::rpc::{PublishError, ReplyAddress};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{Answer, Recorded};
+use super::border::{Border, reached};
+use super::journal::{EventKind, JournalError, OperationRow, read, write};
+
+/// Answers on their way in this process. What does not fit is found by the sweep.
+const QUEUE: usize = 4096;
+
+/// Answers being published at once.
+const PARALLEL: usize = 64;
+
+/// How answers leave; implemented by the RPC side.
+#[async_trait]
+pub trait AnswerSink: Send + Sync {
+    /// Publishes one answer.
+    async fn answer(&self, to: &ReplyAddress, answer: &Answer) -> Result<(), PublishError>;
+}
+
+/// Where the rest of the conductor drops operations whose answer is due.
+#[derive(Debug, Clone)]
+pub struct AnswerQueue(mpsc::Sender<OperationId>);
+
+impl AnswerQueue {
+    /// Sends the answer soon. Never waits.
+    pub fn send(&self, operation: &OperationId) {
+        if self.0.try_send(operation.clone()).is_err() {
+            tracing::debug!(magnum.operation.id = %operation, "answer queue is full; the sweep will send it");
+        }
+    }
+}
+
+/// The part that sends.
+pub struct Replies {
+    db: Database,
+    me: ConductorId,
+    sink: Arc<dyn AnswerSink>,
+    due: mpsc::Receiver<OperationId>,
+}
+
+/// A queue and its other end.
+pub fn queue() -> (AnswerQueue, mpsc::Receiver<OperationId>) {
+    let (sender, receiver) = mpsc::channel(QUEUE);
+    (AnswerQueue(sender), receiver)
+}
+
+impl Replies {
+    /// Sends what `due` brings through `sink`.
+    pub fn new(
+        db: Database,
+        me: ConductorId,
+        sink: Arc<dyn AnswerSink>,
+        due: mpsc::Receiver<OperationId>,
+    ) -> Self {
+        Self { db, me, sink, due }
+    }
+
+    /// Runs until `shutdown`, then sends what is already queued.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let Self { db, me, sink, due } = self;
+        let due = futures::stream::unfold((due, shutdown), |(mut due, shutdown)| async move {
+            let next = tokio::select! {
+                biased;
+                next = due.recv() => next,
+                () = shutdown.cancelled() => due.try_recv().ok(),
+            };
+            next.map(|operation| (operation, (due, shutdown)))
+        });
+        due.for_each_concurrent(PARALLEL, |operation| {
+            let (db, me, sink) = (db.clone(), me.clone(), Arc::clone(&sink));
+            async move {
+                if let Err(error) = send(&db, &me, sink.as_ref(), &operation).await {
+                    tracing::warn!(magnum.operation.id = %operation, %error, "the answer is not sent yet");
+                }
+            }
+        })
+        .await;
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum SendError {
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+}
+
+async fn send(
+    db: &Database,
+    me: &ConductorId,
+    sink: &dyn AnswerSink,
+    operation: &OperationId,
+) -> Result<(), SendError> {
+    let id = operation.clone();
+    let row = db
+        .transaction::<_, JournalError, _>(move |conn| read::find(conn, id.as_str()))
+        .await?;
+    let Some(row) = row.filter(|row| row.reply_pending) else {
+        return Ok(());
+    };
+    reached(&row.kind, "reply", Border::BeforePublish).await;
+    let (event, detail) = match parts(&row) {
+        Ok((address, answer)) => match sink.answer(&address, &answer).await {
+            Ok(()) => (EventKind::Answered, None),
+            Err(
+                error @ (PublishError::Unroutable { .. }
+                | PublishError::TooLarge { .. }
+                | PublishError::Encode(_)),
+            ) => (EventKind::AnswerLost, Some(error.to_string())),
+            Err(error) => return Err(error.into()),
+        },
+        Err(detail) => (EventKind::AnswerLost, Some(detail)),
+    };
+    reached(&row.kind, "reply", Border::AfterPublish).await;
+    let me = me.clone();
+    db.transaction::<_, JournalError, _>(move |conn| {
+        write::answered(conn, &row.uuid, event, me.as_str(), detail.as_deref())
+    })
+    .await?;
+    Ok(())
+}
+
+fn parts(row: &OperationRow) -> Result<(ReplyAddress, Answer), String> {
+    let (Some(address), Some(answer)) = (&row.reply, &row.answer) else {
+        return Err("there is no reply address, or no answer".to_owned());
+    };
+    let address = rmp_serde::from_slice(address).map_err(|error| format!("the reply address: {error}"))?;
+    let answer = Recorded::read(answer).map_err(|error| error.to_string())?;
+    Ok((address, answer))
+}

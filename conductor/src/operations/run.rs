@@ -1,0 +1,407 @@
+//! Walks one claimed operation through its steps.
+//!
+//! ```text
+//! border: shutdown? ─▶ release
+//! intent (fenced): stop requested? ─▶ cancelled    out of time? ─▶ failed    cluster gone? ─▶ ended
+//! effect: choose a driver, or call it; ends early when the lease is over, the time is up, or the process stops
+//! result (fenced): next step, or the end
+//! ```
+//!
+//! A write that fails because the database is away is repeated while the lease holds. After that nothing is
+//! written: whoever claims next repeats the step.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use magnum_common::db::AnyConnection;
+use magnum_common::error::{ErrorClass, Exception, Fault};
+use magnum_common::retry::RetryPolicy;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::border::{Border, reached};
+use super::engine::Engine;
+use super::journal::{JournalError, Operation, OperationRow, Unreadable, fenced};
+use super::keeper::LeaseKeeper;
+use super::lease::{self, Lease};
+use super::material::{self, Begin, Material};
+use super::progress::Reporter;
+use super::retry::{self, Decision, Failure, FailureClass, History};
+use super::settle;
+use super::state::State;
+use crate::drivers::{DriverCall, DriverError, DriverReport};
+use crate::workflows::{self, DriverRef, Step};
+
+/// How long a driver that was told to stop may take to do so before its future is dropped.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// The two ways in which the process asks its operations to stop.
+#[derive(Debug, Clone, Default)]
+pub struct Stops {
+    /// At the next border.
+    pub at_border: CancellationToken,
+    /// At once.
+    pub now: CancellationToken,
+}
+
+/// Runs a claimed operation until it ends, waits for something, or is no longer ours.
+pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: OperationRow) {
+    let lease = Arc::new(lease);
+    let is_call = row.reply.is_some();
+    let keeper = LeaseKeeper::start(engine.db.clone(), Arc::clone(&lease));
+    let outcome = match Operation::try_from(row) {
+        Ok(operation) => {
+            let run = Run {
+                operation: Arc::new(operation),
+                lease: Arc::clone(&lease),
+                over: keeper.over().clone(),
+                engine: engine.clone(),
+                stops,
+            };
+            run.walk().await
+        }
+        Err(unreadable) => end_unreadable(&engine, &lease, unreadable.to_string()).await,
+    };
+    drop(keeper);
+    match outcome {
+        Ok(state) => {
+            tracing::info!(
+                magnum.operation.id = %lease.operation(), magnum.cluster.uuid = %lease.cluster(),
+                magnum.operation.attempt = lease.attempt(), magnum.operation.state = %state,
+                "operation moved on"
+            );
+            metrics::counter!("magnum_operations_settled_total", "state" => state.as_str()).increment(1);
+            if state == State::Observing {
+                engine.signals.observing.notify_one();
+            } else {
+                engine.signals.work.notify_one();
+            }
+            if is_call {
+                engine.answers.send(lease.operation());
+            }
+        }
+        Err(JournalError::LeaseLost) => tracing::warn!(
+            magnum.operation.id = %lease.operation(), magnum.cluster.uuid = %lease.cluster(),
+            "the lease is lost; leaving the operation to whoever has it"
+        ),
+        Err(error) => tracing::error!(
+            magnum.operation.id = %lease.operation(), magnum.cluster.uuid = %lease.cluster(), %error,
+            "the operation's outcome could not be written; the step will be repeated when the lease ends"
+        ),
+    }
+}
+
+/// An operation that this program cannot read ends, with the reason; its cluster is left to the operator.
+async fn end_unreadable(engine: &Engine, lease: &Arc<Lease>, reason: String) -> Result<State, JournalError> {
+    let lease = Arc::clone(lease);
+    engine
+        .db
+        .transaction(move |conn| {
+            lease::fence(conn, &lease)?;
+            fenced::end(conn, &lease, State::Failed, Some(&reason), None)?;
+            Ok(State::Failed)
+        })
+        .await
+}
+
+struct Run {
+    engine: Engine,
+    stops: Stops,
+    operation: Arc<Operation>,
+    lease: Arc<Lease>,
+    over: CancellationToken,
+}
+
+/// What a step brought.
+enum Effect {
+    Chosen(DriverRef),
+    Returned(Box<DriverReport>),
+    Failed(Failure),
+    /// Stopped from outside; nothing is known about the cluster.
+    Interrupted,
+}
+
+impl Run {
+    async fn walk(mut self) -> Result<State, JournalError> {
+        loop {
+            let step = self.operation.step;
+            let kind = self.operation.kind.as_str();
+            reached(kind, step.as_str(), Border::BeforeIntent).await;
+            if self.stops.at_border.is_cancelled() {
+                return self.release().await;
+            }
+            let material = match self.begin(step).await? {
+                Begin::Ended(state) => return Ok(state),
+                Begin::Fail(failure) => return self.failed(failure, 0).await,
+                Begin::Go(material) => material,
+            };
+            reached(kind, step.as_str(), Border::AfterIntent).await;
+            let effect = self.effect(step, &material).await;
+            reached(kind, step.as_str(), Border::AfterEffect).await;
+            let state = match effect {
+                Effect::Chosen(driver) => self.chosen(step, driver).await?,
+                Effect::Returned(report) => Some(self.returned(*report).await?),
+                Effect::Failed(failure) => Some(self.failed(failure, material.panics).await?),
+                Effect::Interrupted => Some(self.interrupted().await?),
+            };
+            reached(kind, step.as_str(), Border::AfterResult).await;
+            if let Some(state) = state {
+                return Ok(state);
+            }
+        }
+    }
+
+    /// A fenced transaction, repeated while the database is away and the lease holds.
+    async fn write<T, F>(&self, work: F) -> Result<T, JournalError>
+    where
+        T: Send + 'static,
+        F: Fn(&mut AnyConnection, &Lease, &Operation) -> Result<T, JournalError> + Send + Sync + 'static,
+    {
+        let work = Arc::new(work);
+        let mut delays = RetryPolicy {
+            initial: Duration::from_millis(50),
+            max_interval: Duration::from_secs(2),
+            multiplier: 2.0,
+            jitter: 0.25,
+        }
+        .delays();
+        loop {
+            let (work, lease, operation) = (
+                Arc::clone(&work),
+                Arc::clone(&self.lease),
+                Arc::clone(&self.operation),
+            );
+            let outcome = self
+                .engine
+                .db
+                .transaction(move |conn| work(conn, &lease, &operation))
+                .await;
+            match outcome {
+                Err(error) if error.is_transient() => {
+                    tracing::debug!(magnum.operation.id = %self.operation.id, %error, "write failed; trying again");
+                    tokio::select! {
+                        () = sleep(delays.next_delay()) => {}
+                        () = self.over.cancelled() => return Err(error),
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn begin(&self, step: Step) -> Result<Begin, JournalError> {
+        let timing = Arc::clone(&self.engine.timing);
+        self.write(move |conn, lease, operation| material::begin(conn, lease, operation, step, &timing))
+            .await
+    }
+
+    async fn effect(&self, step: Step, material: &Material) -> Effect {
+        match step {
+            Step::ChooseDriver => {
+                let chosen = workflows::choose_driver::choose(
+                    self.engine.drivers.as_ref(),
+                    &material.template,
+                    material.pinned.as_ref(),
+                    self.operation.driver.as_ref(),
+                );
+                match chosen {
+                    Ok(driver) => Effect::Chosen(driver),
+                    Err(fault) => Effect::Failed(permanent(fault.message)),
+                }
+            }
+            Step::CreateCluster | Step::UpdateCluster | Step::DeleteCluster => {
+                self.call_driver(material).await
+            }
+        }
+    }
+
+    async fn call_driver(&self, material: &Material) -> Effect {
+        let wanted = material.pinned.as_ref().or(self.operation.driver.as_ref());
+        let Some(driver) = wanted.and_then(|wanted| self.engine.drivers.get(wanted)) else {
+            return Effect::Failed(not_loaded_here(wanted));
+        };
+        let context = match material::context(&self.engine.key, &self.operation) {
+            Ok(context) => context,
+            Err(reason) => {
+                return Effect::Failed(Failure {
+                    class: FailureClass::Driver(ErrorClass::Transient),
+                    reason,
+                });
+            }
+        };
+        let cancel = CancellationToken::new();
+        let reporter = Reporter::new();
+        let call = DriverCall {
+            cluster: &material.cluster,
+            node_groups: &material.node_groups,
+            template: &material.template,
+            context: &context,
+            operation: &self.operation.id,
+            attempt: self.operation.attempts,
+            time_left: material.time_left,
+            progress: &reporter,
+            cancel: cancel.clone(),
+        };
+        let mut working = AssertUnwindSafe(workflows::call_driver(
+            self.operation.kind,
+            driver.as_ref(),
+            &call,
+        ))
+        .catch_unwind()
+        .boxed();
+        let out_of_time = async {
+            match material.time_left {
+                Some(left) => sleep(left).await,
+                None => std::future::pending().await,
+            }
+        };
+        let timed_out = tokio::select! {
+            outcome = &mut working => return self.effect_of(outcome),
+            () = reporter.write_to_journal(&self.engine.db, &self.lease) => false,
+            () = out_of_time => true,
+            () = self.over.cancelled() => false,
+            () = self.stops.now.cancelled() => false,
+        };
+        // Told to stop, given a moment, then dropped: both end the driver's work.
+        cancel.cancel();
+        let finished = timeout(STOP_GRACE, &mut working).await;
+        drop(working);
+        match finished {
+            // It finished in that very moment: what it did counts.
+            Ok(Ok(Ok(report))) => Effect::Returned(Box::new(report)),
+            _ if timed_out => Effect::Failed(Failure {
+                class: FailureClass::TimedOut,
+                reason: self.engine.timing.timed_out(&self.operation.args),
+            }),
+            _ => Effect::Interrupted,
+        }
+    }
+
+    fn effect_of(&self, outcome: std::thread::Result<Result<DriverReport, DriverError>>) -> Effect {
+        match outcome {
+            Ok(Ok(report)) => Effect::Returned(Box::new(report)),
+            Ok(Err(error)) => Effect::Failed(Failure {
+                class: FailureClass::Driver(error.class()),
+                reason: error.to_string(),
+            }),
+            Err(panic) => {
+                let text = panic
+                    .downcast_ref::<&str>()
+                    .map(|text| (*text).to_owned())
+                    .or_else(|| panic.downcast_ref::<String>().cloned())
+                    .unwrap_or_else(|| "no message".to_owned());
+                tracing::error!(
+                    magnum.operation.id = %self.operation.id, magnum.cluster.uuid = %self.operation.cluster,
+                    panic = text, "the driver panicked"
+                );
+                Effect::Failed(Failure {
+                    class: FailureClass::Panic,
+                    reason: format!("The driver panicked: {text}"),
+                })
+            }
+        }
+    }
+
+    async fn chosen(&mut self, step: Step, driver: DriverRef) -> Result<Option<State>, JournalError> {
+        let Some(next) = workflows::step_after(self.operation.kind, Some(step)) else {
+            // No workflow ends with the choice of a driver; a journal that says so is damaged.
+            return Err(JournalError::Unreadable(Unreadable {
+                operation: self.operation.id.to_string(),
+                column: "step",
+                detail: format!("{step} is the last step of {}", self.operation.kind),
+            }));
+        };
+        let chosen = driver.clone();
+        self.write(move |conn, lease, operation| {
+            lease::fence(conn, lease)?;
+            crate::store::cluster_driver::pin(conn, &operation.cluster, &chosen)?;
+            fenced::set_driver(conn, lease, &chosen)?;
+            let detail = format!("driver {} {}", chosen.name, chosen.version);
+            fenced::result(conn, lease, step, next, Some(&detail))
+        })
+        .await?;
+        let mut operation = Operation::clone(&self.operation);
+        operation.driver = Some(driver);
+        operation.step = next;
+        self.operation = Arc::new(operation);
+        Ok(None)
+    }
+
+    async fn returned(&self, report: DriverReport) -> Result<State, JournalError> {
+        self.write(move |conn, lease, operation| settle::driver_returned(conn, lease, operation, &report))
+            .await
+    }
+
+    async fn failed(&self, failure: Failure, panics_before: u32) -> Result<State, JournalError> {
+        let panicked = failure.class == FailureClass::Panic;
+        let history = History {
+            attempts: self.operation.attempts,
+            failures: self.operation.failures + 1,
+            panics: panics_before + u32::from(panicked),
+        };
+        let decision = retry::decide(&failure, history, &self.engine.timing.limits);
+        tracing::warn!(
+            magnum.operation.id = %self.operation.id, magnum.cluster.uuid = %self.operation.cluster,
+            magnum.operation.step = %self.operation.step, magnum.operation.failures = history.failures,
+            class = failure.class.as_str(), reason = %failure.reason, ?decision,
+            "a step failed"
+        );
+        let exception = match failure.class {
+            FailureClass::Driver(ErrorClass::NotSupported) => Exception::NotSupported,
+            _ => Exception::MagnumException,
+        };
+        self.write(move |conn, lease, operation| match &decision {
+            Decision::RetryAfter(delay) => {
+                if lease::fence(conn, lease)?.stop_requested {
+                    return settle::stopped(conn, lease, operation);
+                }
+                fenced::retry_later(conn, lease, operation.step, *delay, panicked, &failure.reason)?;
+                Ok(State::Retrying)
+            }
+            Decision::GiveUp(reason) => {
+                lease::fence(conn, lease)?;
+                fenced::count_failure(conn, lease)?;
+                settle::failed(conn, lease, operation, &Fault::new(exception, reason))
+            }
+        })
+        .await
+    }
+
+    /// The effect was cut off. With a lease that still holds (the process stops), it is given back.
+    async fn interrupted(&self) -> Result<State, JournalError> {
+        if self.over.is_cancelled() {
+            return Err(JournalError::LeaseLost);
+        }
+        self.release().await
+    }
+
+    async fn release(&self) -> Result<State, JournalError> {
+        let lease = Arc::clone(&self.lease);
+        self.engine
+            .db
+            .transaction(move |conn| lease::release(conn, &lease))
+            .await?;
+        Ok(State::Running)
+    }
+}
+
+fn permanent(reason: String) -> Failure {
+    Failure {
+        class: FailureClass::Driver(ErrorClass::Permanent),
+        reason,
+    }
+}
+
+/// The version that built the cluster, or one that is compatible with it, may be loaded by another conductor.
+fn not_loaded_here(wanted: Option<&DriverRef>) -> Failure {
+    let shown = wanted.map_or_else(
+        || "None".to_owned(),
+        |wanted| format!("{} {}", wanted.name, wanted.version),
+    );
+    Failure {
+        class: FailureClass::Driver(ErrorClass::Transient),
+        reason: Fault::driver_not_supported(&shown).message,
+    }
+}

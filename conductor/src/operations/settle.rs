@@ -1,0 +1,305 @@
+//! How operations end: what goes into the rows together with the end.
+//!
+//! Each function here is one transaction's content: journal, cluster and node groups change together or not at
+//! all. A cluster's status is only changed from the status this operation had put there, so an end can never
+//! undo a deletion or overwrite what something else did meanwhile; what a driver *learned* (stack id, addresses)
+//! is kept in any case, because the delete that follows needs it.
+
+use magnum_common::db::AnyConnection;
+use magnum_common::error::{Exception, Fault};
+use magnum_common::ids::{ClusterUuid, OperationId};
+use magnum_common::model::{ClusterStatus, Outcome};
+use magnum_common::objects;
+use serde_json::Value;
+
+use super::answer::{Answer, Recorded};
+use super::journal::{self, JournalError, Operation, fenced, read, write};
+use super::lease::{Lease, fence};
+use super::state::State;
+use crate::drivers::DriverReport;
+use crate::store;
+use crate::workflows::outcome::{self, Consequences, Standing};
+use crate::workflows::{Args, OperationKind, Step};
+
+/// Why a superseded operation ended.
+pub const SUPERSEDED: &str = "The cluster is being deleted; this operation was stopped for that.";
+
+/// Why an operation ended that an operator discarded while it ran.
+pub const STOPPED: &str = "An operator stopped this operation.";
+
+/// Writes what a driver call returned, and moves the operation on.
+pub fn driver_returned(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    operation: &Operation,
+    report: &DriverReport,
+) -> Result<State, JournalError> {
+    let stop = fence(conn, lease)?.stop_requested;
+    write_report(conn, &operation.cluster, report, !stop)?;
+    if stop {
+        return stopped(conn, lease, operation);
+    }
+    match outcome::standing(report) {
+        Standing::InProgress => {
+            let answer = cluster_answer(conn, operation)?;
+            fenced::observe(conn, lease, operation.step, answer.as_ref())?;
+            Ok(State::Observing)
+        }
+        Standing::Complete => {
+            // The answer first: it shows the cluster, and a delete leaves none.
+            end_cluster(conn, operation.kind, &operation.cluster, Outcome::Complete, None)?;
+            let answer = cluster_answer(conn, operation)?;
+            fenced::end(conn, lease, State::Succeeded, None, answer.as_ref())?;
+            Ok(State::Succeeded)
+        }
+        Standing::Failed(reason) => {
+            write_failure(
+                conn,
+                &operation.cluster,
+                &outcome::failed(&operation.args, &reason),
+            )?;
+            let answer = cluster_answer(conn, operation)?;
+            fenced::end(conn, lease, State::Failed, Some(&reason), answer.as_ref())?;
+            Ok(State::Failed)
+        }
+    }
+}
+
+/// Ends an operation that was given up.
+pub fn failed(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    operation: &Operation,
+    fault: &Fault,
+) -> Result<State, JournalError> {
+    if fence(conn, lease)?.stop_requested {
+        return stopped(conn, lease, operation);
+    }
+    let reason = &fault.message;
+    write_failure(
+        conn,
+        &operation.cluster,
+        &outcome::failed(&operation.args, reason),
+    )?;
+    let answer = recorded(operation, &Err(fault.clone()))?;
+    fenced::end(conn, lease, State::Failed, Some(reason), answer.as_ref())?;
+    Ok(State::Failed)
+}
+
+/// Ends an operation at a border: because a delete goes ahead, which then owns the cluster's status, or because
+/// an operator said so, which leaves a failed cluster.
+pub fn stopped(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    operation: &Operation,
+) -> Result<State, JournalError> {
+    fence(conn, lease)?;
+    let deleting = operation.kind != OperationKind::ClusterDelete
+        && store::clusters::find(conn, &operation.cluster)?
+            .is_none_or(|cluster| cluster.status == Some(ClusterStatus::DeleteInProgress));
+    let reason = if deleting { SUPERSEDED } else { STOPPED };
+    if !deleting {
+        write_failure(
+            conn,
+            &operation.cluster,
+            &outcome::failed(&operation.args, reason),
+        )?;
+    }
+    let answer = recorded(operation, &Err(Fault::new(Exception::Conflict, reason)))?;
+    fenced::end(conn, lease, State::Cancelled, Some(reason), answer.as_ref())?;
+    Ok(State::Cancelled)
+}
+
+/// Ends an operation whose cluster is not there any more: a delete has what it wants, others have nothing to do.
+pub fn cluster_gone(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    operation: &Operation,
+) -> Result<State, JournalError> {
+    fence(conn, lease)?;
+    let (state, answer): (State, Answer) = if operation.kind == OperationKind::ClusterDelete {
+        store::clusters::remove(conn, &operation.cluster)?;
+        (State::Succeeded, Ok(Value::Null))
+    } else {
+        (
+            State::Cancelled,
+            Err(Fault::cluster_not_found(operation.cluster.as_str())),
+        )
+    };
+    let answer = recorded(operation, &answer)?;
+    fenced::end(
+        conn,
+        lease,
+        state,
+        Some("The cluster's row is gone."),
+        answer.as_ref(),
+    )?;
+    Ok(state)
+}
+
+/// The status sync saw a cluster reach `status`, and has written that (compare-and-set) in this transaction:
+/// settles the operation that waited for it, marks node groups that were left in progress, and removes the rows
+/// of a deleted cluster. Returns the operation settled. Does nothing while the status is `*_IN_PROGRESS`.
+pub fn observed(
+    conn: &mut AnyConnection,
+    cluster: &ClusterUuid,
+    status: ClusterStatus,
+    reason: Option<&str>,
+) -> Result<Option<OperationId>, JournalError> {
+    if status.is_in_progress() {
+        return Ok(None);
+    }
+    store::node_groups::finish(conn, cluster, status, reason)?;
+    let waiting = read::observing(conn, cluster.as_str())?;
+    if status == ClusterStatus::DeleteComplete {
+        store::clusters::remove(conn, cluster)?;
+    }
+    let Some(row) = waiting else {
+        return Ok(None);
+    };
+    let id = OperationId::new(row.uuid.clone());
+    let to = if status.is_failed() {
+        State::Failed
+    } else {
+        State::Succeeded
+    };
+    if to == State::Failed
+        && let Ok(Args::ClusterUpdate {
+            resized: Some(resized),
+            ..
+        }) = Args::from_bytes(&row.args)
+    {
+        store::node_groups::set_count(conn, &resized.node_group, resized.to, resized.from)?;
+    }
+    write::end(conn, row.id, State::Observing, to, reason, None)?;
+    Ok(Some(id))
+}
+
+/// Ends an operation that nobody works on (its deadline passed, its driver is nowhere, an operator discards it).
+/// `Stale` when somebody does, meanwhile.
+pub fn give_up(
+    conn: &mut AnyConnection,
+    operation: &Operation,
+    to: State,
+    reason: &str,
+    by: &str,
+) -> Result<(), JournalError> {
+    write::end(conn, operation.row, operation.state, to, Some(reason), Some(by))?;
+    write_failure(
+        conn,
+        &operation.cluster,
+        &outcome::failed(&operation.args, reason),
+    )?;
+    // An observed call was answered when its driver call returned.
+    if operation.state != State::Observing {
+        let fault = Fault::new(Exception::MagnumException, reason);
+        if let Some(answer) = recorded(operation, &Err(fault))? {
+            write::store_answer(conn, operation.row, &answer)?;
+        }
+    }
+    Ok(())
+}
+
+/// Cancels an operation that was not running, because a delete goes ahead.
+pub fn supersede(
+    conn: &mut AnyConnection,
+    row: i64,
+    from: State,
+    by: &str,
+    delete: &OperationId,
+) -> Result<(), JournalError> {
+    let reason = format!("The cluster is being deleted (operation {delete}).");
+    write::end(conn, row, from, State::Cancelled, Some(&reason), Some(by))?;
+    if from != State::Observing {
+        let fault = Fault::new(Exception::Conflict, reason);
+        if let Ok(answer) = Recorded::new(&Err(fault)) {
+            write::store_answer_of_call(conn, row, &answer)?;
+        }
+    }
+    Ok(())
+}
+
+/// The end of a cluster's action: status, node groups, and for a delete the removal of its rows.
+fn end_cluster(
+    conn: &mut AnyConnection,
+    kind: OperationKind,
+    cluster: &ClusterUuid,
+    outcome: Outcome,
+    reason: Option<&str>,
+) -> Result<(), JournalError> {
+    let status = kind.status(outcome);
+    if status == ClusterStatus::DeleteComplete {
+        return Ok(store::clusters::remove(conn, cluster)?);
+    }
+    let expected = kind.status(Outcome::InProgress);
+    if store::clusters::set_status(conn, cluster, Some(expected), status, reason)? {
+        store::node_groups::finish(conn, cluster, status, reason)?;
+    }
+    Ok(())
+}
+
+fn write_failure(
+    conn: &mut AnyConnection,
+    cluster: &ClusterUuid,
+    failure: &Consequences,
+) -> Result<(), JournalError> {
+    let reason = Some(write::clip(&failure.reason));
+    if store::clusters::set_status(conn, cluster, Some(failure.expected), failure.status, reason)? {
+        store::node_groups::finish(conn, cluster, failure.status, reason)?;
+    }
+    if let Some(resized) = &failure.restore {
+        store::node_groups::set_count(conn, &resized.node_group, resized.to, resized.from)?;
+    }
+    Ok(())
+}
+
+/// What the driver told about cluster and node groups. The cluster's status is not written here; the groups'
+/// statuses only when `statuses`, since a delete that went ahead has set its own.
+fn write_report(
+    conn: &mut AnyConnection,
+    cluster: &ClusterUuid,
+    report: &DriverReport,
+    statuses: bool,
+) -> Result<(), JournalError> {
+    store::clusters::apply(conn, cluster, &report.cluster)?;
+    for group in &report.node_groups {
+        store::node_groups::apply(conn, cluster, group, statuses)?;
+    }
+    if let Some(stack) = &report.cluster.stack_id {
+        store::node_groups::adopt_stack(conn, cluster, stack)?;
+    }
+    Ok(())
+}
+
+/// The answer of a call that went well: the cluster as its row is now; null for a delete.
+fn cluster_answer(conn: &mut AnyConnection, operation: &Operation) -> Result<Option<Recorded>, JournalError> {
+    if operation.reply.is_none() {
+        return Ok(None);
+    }
+    let value = if operation.kind == OperationKind::ClusterDelete {
+        Value::Null
+    } else {
+        store::clusters::find(conn, &operation.cluster)?
+            .map_or(Value::Null, |cluster| objects::cluster::encode(&cluster))
+    };
+    recorded(operation, &Ok(value))
+}
+
+fn recorded(operation: &Operation, answer: &Answer) -> Result<Option<Recorded>, JournalError> {
+    if operation.reply.is_none() {
+        return Ok(None);
+    }
+    Recorded::new(answer)
+        .map(Some)
+        .map_err(|error| journal::Unreadable {
+            operation: operation.id.to_string(),
+            column: "answer",
+            detail: error.to_string(),
+        })
+        .map_err(JournalError::from)
+}
+
+/// The first step of an operation: where an operator's retry begins.
+pub fn first_step(kind: OperationKind) -> Step {
+    crate::workflows::step_after(kind, None).unwrap_or(Step::ChooseDriver)
+}

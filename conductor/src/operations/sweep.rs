@@ -1,0 +1,126 @@
+//! What nobody's lease covers, looked for now and then by every conductor.
+//!
+//! * operations that wait (queued, for a retry, for the cloud) and whose deadline passes: failed, with a reason
+//!   that names the limit;
+//! * operations whose driver no living conductor has loaded: failed, instead of waiting for ever;
+//! * answers that were not sent.
+//!
+//! Every change compares the state it starts from, so conductors that find the same thing do no harm.
+
+use std::time::Duration;
+
+use magnum_common::error::Fault;
+use magnum_common::ids::OperationId;
+use rand::RngExt;
+use tokio_util::sync::CancellationToken;
+
+use super::engine::Engine;
+use super::journal::{JournalError, Operation, OperationRow, read};
+use super::settle;
+use super::state::State;
+
+/// Rows handled in one pass.
+const BATCH: i64 = 100;
+
+/// How long an answer is left to the conductor that made it.
+const ANSWER_QUIET: Duration = Duration::from_secs(10);
+
+/// Runs until `shutdown`.
+pub async fn run(engine: Engine, shutdown: CancellationToken) {
+    loop {
+        // A little jitter, so that conductors started together do not all look at the same moment.
+        let pause = engine.timing.poll.mul_f64(rand::rng().random_range(0.8..1.2));
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = shutdown.cancelled() => return,
+        }
+        if let Err(error) = pass(&engine).await {
+            tracing::debug!(%error, "the sweep failed; it will run again");
+        }
+    }
+}
+
+/// One pass.
+pub async fn pass(engine: &Engine) -> Result<(), JournalError> {
+    let late = engine
+        .db
+        .transaction(|conn| read::out_of_time(conn, BATCH))
+        .await?;
+    for row in late {
+        let timing = engine.timing.clone();
+        give_up(engine, row, move |operation| timing.timed_out(&operation.args)).await?;
+    }
+
+    let (alive, patience) = (
+        millis(engine.timing.driver_alive),
+        millis(engine.timing.driver_patience),
+    );
+    let orphans = engine
+        .db
+        .transaction(move |conn| read::without_driver(conn, alive, patience))
+        .await?;
+    let mine = engine.drivers.loaded();
+    for row in orphans {
+        if row.driver.as_ref().is_some_and(|driver| mine.contains(driver)) {
+            continue;
+        }
+        give_up(engine, row, |operation| {
+            let name = operation
+                .driver
+                .as_ref()
+                .map_or("None", |driver| driver.name.as_str());
+            format!(
+                "{} No running conductor has this driver loaded.",
+                Fault::driver_not_supported(name).message
+            )
+        })
+        .await?;
+    }
+
+    let quiet = millis(ANSWER_QUIET);
+    let unsent = engine
+        .db
+        .transaction(move |conn| read::answers_due(conn, quiet, BATCH))
+        .await?;
+    for row in unsent {
+        engine.answers.send(&OperationId::new(row.uuid));
+    }
+    Ok(())
+}
+
+async fn give_up(
+    engine: &Engine,
+    row: OperationRow,
+    reason: impl Fn(&Operation) -> String + Send + 'static,
+) -> Result<(), JournalError> {
+    let operation = match Operation::try_from(row) {
+        Ok(operation) => operation,
+        Err(error) => {
+            tracing::warn!(%error, "an operation cannot be ended; discard it by hand");
+            return Ok(());
+        }
+    };
+    let (id, me) = (operation.id.clone(), engine.me.clone());
+    let ended = engine
+        .db
+        .transaction(move |conn| {
+            let reason = reason(&operation);
+            settle::give_up(conn, &operation, State::Failed, &reason, me.as_str())
+        })
+        .await;
+    match ended {
+        Ok(()) => {
+            tracing::warn!(magnum.operation.id = %id, "operation given up by the sweep");
+            engine.signals.work.notify_one();
+            engine.answers.send(&id);
+            Ok(())
+        }
+        // Somebody else moved it: that is fine.
+        Err(JournalError::Stale) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,255 @@
+//! The consumer: batches in, one transaction, then the acknowledgements.
+//!
+//! Guarantees: a message is acknowledged only after its operation is committed, or after it was answered or set
+//! aside with a reason. While the database is away nothing is acknowledged and the broker is asked for no more;
+//! the batch in hand is tried again until it succeeds or the process stops, which gives it back. A message that
+//! cannot be carried out harms only itself.
+//!
+//! Batches form by themselves: what arrives while one transaction commits is the next batch.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use magnum_common::error::Fault;
+use magnum_common::retry::RetryPolicy;
+use magnum_common::rpc::{Delivery, ReplyAddress, Transport};
+use magnum_common::rpc::{Incoming as Message, RpcServer, reply};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::dispatch::{Routed, route};
+use crate::handlers::accept::waves;
+use crate::handlers::{Accepted, Acceptor, Incoming};
+use crate::operations::border::{Border, reached};
+use crate::operations::engine::Signals;
+use crate::operations::replies::AnswerQueue;
+
+/// Direct answers (pings, refusals) being sent at once; more make the consumer wait.
+const DIRECT_ANSWERS: usize = 256;
+
+/// An outage shorter than this is not worth a warning.
+const QUIET_OUTAGE: Duration = Duration::from_secs(1);
+
+/// Takes requests from the queue until it is told to stop.
+pub struct Consumer {
+    /// The queue.
+    pub server: RpcServer,
+    /// For direct answers.
+    pub transport: Arc<dyn Transport>,
+    /// The way into the journal.
+    pub acceptor: Acceptor,
+    /// Answers of recorded calls.
+    pub answers: AnswerQueue,
+    /// Tells the executor.
+    pub signals: Arc<Signals>,
+    /// Most messages in one transaction.
+    pub batch: usize,
+}
+
+/// A message that is to be recorded, and its delivery.
+struct Owed {
+    incoming: Incoming,
+    delivery: Delivery,
+}
+
+impl Consumer {
+    /// Runs until `shutdown`: then takes nothing new, and gives back what is not safe.
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let direct = Direct {
+            transport: Arc::clone(&self.transport),
+            permits: Arc::new(Semaphore::new(DIRECT_ANSWERS)),
+            tasks: TaskTracker::new(),
+        };
+        loop {
+            let first = tokio::select! {
+                biased;
+                () = shutdown.cancelled() => break,
+                first = self.server.recv() => match first {
+                    Some(first) => first,
+                    None => break,
+                },
+            };
+            let owed = self.collect(first, &direct).await;
+            if owed.is_empty() {
+                continue;
+            }
+            if !self.accept(owed, &direct, &shutdown).await {
+                break;
+            }
+        }
+        self.server.stop_consuming().await;
+        direct.tasks.close();
+        direct.tasks.wait().await;
+        self.server.stop().await;
+    }
+
+    /// The batch that begins with `first`; what needs no journal is dealt with on the way.
+    async fn collect(&mut self, first: Message, direct: &Direct) -> Vec<Owed> {
+        let mut owed = Vec::new();
+        let mut next = Some(first);
+        let mut taken = 0;
+        while let Some(message) = next {
+            let Message { request, delivery } = message;
+            let (method, address) = (request.method.clone(), request.reply.clone());
+            match route(request) {
+                Routed::Record(incoming) => owed.push(Owed {
+                    incoming: *incoming,
+                    delivery,
+                }),
+                Routed::Answer(value) => direct.send(address, Ok(value), delivery).await,
+                Routed::Fault(fault) => {
+                    tracing::warn!(rpc.method = method, reason = %fault, "a message cannot be carried out");
+                    direct.send(address, Err(fault), delivery).await;
+                }
+            }
+            taken += 1;
+            next = if taken < self.batch {
+                self.server.try_recv()
+            } else {
+                None
+            };
+        }
+        owed
+    }
+
+    /// Records a batch, wave by wave. `false`: the process stops and the rest was given back.
+    async fn accept(&mut self, owed: Vec<Owed>, direct: &Direct, shutdown: &CancellationToken) -> bool {
+        let (incoming, deliveries): (Vec<_>, Vec<_>) = owed
+            .into_iter()
+            .map(|owed| (owed.incoming, owed.delivery))
+            .unzip();
+        let mut deliveries = deliveries.into_iter();
+        for wave in waves(incoming) {
+            for one in &wave {
+                reached(one.command.kind().as_str(), "accept", Border::BeforeTransaction).await;
+            }
+            let Some(accepted) = self.accept_wave(&wave, shutdown).await else {
+                // Dropped deliveries go back to their queue.
+                return false;
+            };
+            for one in &wave {
+                reached(one.command.kind().as_str(), "accept", Border::AfterCommit).await;
+            }
+            for ((one, accepted), delivery) in wave.into_iter().zip(accepted).zip(deliveries.by_ref()) {
+                self.settle(one, accepted, delivery, direct).await;
+            }
+            self.signals.work.notify_one();
+        }
+        true
+    }
+
+    /// Accepts one wave however long the database takes to come back. `None`: the process stops first.
+    async fn accept_wave(&self, wave: &[Incoming], shutdown: &CancellationToken) -> Option<Vec<Accepted>> {
+        let mut delays = RetryPolicy {
+            initial: Duration::from_millis(100),
+            max_interval: Duration::from_secs(5),
+            multiplier: 2.0,
+            jitter: 0.25,
+        }
+        .delays();
+        let since = Instant::now();
+        let mut paused = false;
+        loop {
+            match self.acceptor.accept(wave.to_vec()).await {
+                Ok(accepted) => {
+                    if paused {
+                        tracing::info!(outage = ?since.elapsed(), "the database is back; taking messages again");
+                        self.server.resume().await;
+                    }
+                    return Some(accepted);
+                }
+                Err(error) => {
+                    if !paused && since.elapsed() > QUIET_OUTAGE {
+                        tracing::warn!(
+                            %error, messages = wave.len(),
+                            "requests cannot be recorded; keeping them unacknowledged and taking no more"
+                        );
+                    }
+                    if !paused {
+                        self.server.stop_consuming().await;
+                        paused = true;
+                    }
+                    tracing::debug!(%error, "requests cannot be recorded yet");
+                    tokio::select! {
+                        () = tokio::time::sleep(delays.next_delay()) => {}
+                        () = shutdown.cancelled() => return None,
+                    }
+                }
+            }
+        }
+    }
+
+    async fn settle(&self, one: Incoming, accepted: Accepted, delivery: Delivery, direct: &Direct) {
+        let (operation, answered) = match accepted {
+            Accepted::Recorded {
+                operation,
+                state,
+                answered,
+            } => {
+                tracing::info!(
+                    magnum.operation.id = %operation, magnum.cluster.uuid = %one.command.cluster(),
+                    kind = %one.command.kind(), request.id = one.context.request_id().unwrap_or_default(),
+                    %state, "request recorded"
+                );
+                metrics::counter!(
+                    "magnum_operations_accepted_total",
+                    "kind" => one.command.kind().as_str(), "state" => state.as_str()
+                )
+                .increment(1);
+                (operation, answered)
+            }
+            Accepted::Known { operation, answered } => {
+                tracing::info!(
+                    magnum.operation.id = %operation, magnum.cluster.uuid = %one.command.cluster(),
+                    kind = %one.command.kind(), "message was recorded before"
+                );
+                (operation, answered)
+            }
+            Accepted::Rejected(fault) => {
+                direct.send(one.reply, Err(fault), delivery).await;
+                return;
+            }
+        };
+        delivery.ack().await;
+        if answered {
+            self.answers.send(&operation);
+        }
+    }
+}
+
+/// Answers that need no journal, sent beside the consumer.
+struct Direct {
+    transport: Arc<dyn Transport>,
+    permits: Arc<Semaphore>,
+    tasks: TaskTracker,
+}
+
+impl Direct {
+    /// Answers a call and acknowledges; a cast that failed goes to the dead letters. Waits only when very many
+    /// are on their way.
+    async fn send(&self, address: Option<ReplyAddress>, outcome: Result<Value, Fault>, delivery: Delivery) {
+        let transport = Arc::clone(&self.transport);
+        // Never closed; without a permit the answer is sent all the same.
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
+        self.tasks.spawn(async move {
+            let _permit = permit;
+            match (address, outcome) {
+                (Some(address), outcome) => {
+                    let sent = match outcome {
+                        Ok(value) => reply(transport.as_ref(), &address, Ok(value)).await,
+                        Err(fault) => reply(transport.as_ref(), &address, Err(&fault)).await,
+                    };
+                    if let Err(error) = sent {
+                        tracing::warn!(%error, "a caller could not be answered");
+                    }
+                    delivery.ack().await;
+                }
+                (None, Ok(_)) => delivery.ack().await,
+                (None, Err(fault)) => delivery.dead_letter(&fault.message).await,
+            }
+        });
+    }
+}

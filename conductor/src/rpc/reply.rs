@@ -1,0 +1,20 @@
+//! Answers on their way out.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use magnum_common::rpc::{self, PublishError, ReplyAddress, Transport};
+
+use crate::operations::answer::Answer;
+use crate::operations::replies::AnswerSink;
+
+/// Sends answers of recorded calls through the transport.
+#[derive(Clone)]
+pub struct TransportSink(pub Arc<dyn Transport>);
+
+#[async_trait]
+impl AnswerSink for TransportSink {
+    async fn answer(&self, to: &ReplyAddress, answer: &Answer) -> Result<(), PublishError> {
+        rpc::reply(self.0.as_ref(), to, answer.clone().as_ref().map(Clone::clone)).await
+    }
+}

@@ -1,0 +1,43 @@
+//! Which driver, in which version, built a cluster.
+
+use std::collections::HashMap;
+
+use diesel::prelude::*;
+use magnum_common::db::{AnyConnection, DbError, schema};
+use magnum_common::ids::ClusterUuid;
+
+use crate::workflows::DriverRef;
+
+use schema::conductor_cluster_driver::dsl as d;
+
+/// The driver that built the cluster; none for clusters of a Python conductor.
+pub fn find(conn: &mut AnyConnection, cluster: &ClusterUuid) -> Result<Option<DriverRef>, DbError> {
+    Ok(find_many(conn, &[cluster.as_str()])?.remove(cluster.as_str()))
+}
+
+/// The drivers of many clusters at once.
+pub fn find_many(conn: &mut AnyConnection, clusters: &[&str]) -> Result<HashMap<String, DriverRef>, DbError> {
+    Ok(d::conductor_cluster_driver
+        .filter(d::cluster_uuid.eq_any(clusters))
+        .select((d::cluster_uuid, d::driver, d::version))
+        .load::<(String, String, String)>(conn)?
+        .into_iter()
+        .map(|(cluster, name, version)| (cluster, DriverRef { name, version }))
+        .collect())
+}
+
+/// Remembers the driver of a cluster. The first one stays: a later call changes nothing. Callers hold the
+/// cluster's operation, so two of them cannot race.
+pub fn pin(conn: &mut AnyConnection, cluster: &ClusterUuid, driver: &DriverRef) -> Result<(), DbError> {
+    if find(conn, cluster)?.is_some() {
+        return Ok(());
+    }
+    diesel::insert_into(d::conductor_cluster_driver)
+        .values((
+            d::cluster_uuid.eq(cluster.as_str()),
+            d::driver.eq(&driver.name),
+            d::version.eq(&driver.version),
+        ))
+        .execute(conn)?;
+    Ok(())
+}

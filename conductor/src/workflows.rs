@@ -1,0 +1,153 @@
+//! What an operation of each kind does, as data and pure functions, plus the one effect: the driver call.
+//!
+//! A workflow is a list of named steps. The executor ([`crate::operations`]) walks it: intent into the journal,
+//! effect, result into the journal. A step whose result is journalled never runs again; one whose intent stands
+//! without a result runs again. Hence every step may run twice, and names that a cloud sees come from the
+//! cluster's uuid and the operation's id, never from an attempt.
+//!
+//! Workflows know drivers and domain types. They know neither database nor lease nor message.
+//!
+//! Where Magnum differs: its handlers run the same sequences in one go, inside the message's thread, and what a
+//! crash cuts off is never taken up again.
+
+pub mod args;
+pub mod choose_driver;
+pub mod cluster_create;
+pub mod cluster_delete;
+pub mod cluster_update;
+pub mod kind;
+pub mod outcome;
+
+use std::fmt;
+use std::str::FromStr;
+
+use magnum_common::model::status::UnknownText;
+
+use crate::drivers::{Driver, DriverCall, DriverError, DriverReport};
+
+pub use args::Args;
+pub use choose_driver::{DriverRef, DriverSource};
+pub use kind::OperationKind;
+
+/// The steps of all workflows. The texts are in journals: never rename one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Find the driver and remember name and version for the cluster's whole life.
+    ChooseDriver,
+    /// Ask the driver to build the cluster.
+    CreateCluster,
+    /// Ask the driver to bring the cluster to what its rows say.
+    UpdateCluster,
+    /// Ask the driver to take the cluster away.
+    DeleteCluster,
+}
+
+impl Step {
+    /// Every step.
+    pub const ALL: &[Self] = &[
+        Self::ChooseDriver,
+        Self::CreateCluster,
+        Self::UpdateCluster,
+        Self::DeleteCluster,
+    ];
+
+    /// The text in the journal and in border names.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ChooseDriver => "choose_driver",
+            Self::CreateCluster => "create_cluster",
+            Self::UpdateCluster => "update_cluster",
+            Self::DeleteCluster => "delete_cluster",
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Step {
+    type Err = UnknownText;
+
+    fn from_str(text: &str) -> Result<Self, UnknownText> {
+        Self::ALL
+            .iter()
+            .find(|step| step.as_str() == text)
+            .copied()
+            .ok_or_else(|| UnknownText {
+                kind: "Step",
+                text: text.to_owned(),
+            })
+    }
+}
+
+/// The steps of a kind, in order. Never empty.
+pub const fn steps(kind: OperationKind) -> &'static [Step] {
+    match kind {
+        OperationKind::ClusterCreate => cluster_create::STEPS,
+        OperationKind::ClusterUpdate => cluster_update::STEPS,
+        OperationKind::ClusterDelete => cluster_delete::STEPS,
+    }
+}
+
+/// The step to begin with, given the last one whose result is journalled. `None`: nothing is left.
+pub fn step_after(kind: OperationKind, done: Option<Step>) -> Option<Step> {
+    let steps = steps(kind);
+    match done {
+        None => steps.first().copied(),
+        Some(done) => steps
+            .iter()
+            .position(|step| *step == done)
+            .and_then(|at| steps.get(at + 1))
+            .copied(),
+    }
+}
+
+/// Runs the driver's part of `kind`.
+pub async fn call_driver(
+    kind: OperationKind,
+    driver: &dyn Driver,
+    call: &DriverCall<'_>,
+) -> Result<DriverReport, DriverError> {
+    match kind {
+        OperationKind::ClusterCreate => driver.create_cluster(call).await,
+        OperationKind::ClusterUpdate => driver.update_cluster(call).await,
+        OperationKind::ClusterDelete => driver.delete_cluster(call).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_reads_back_and_fits_its_column() {
+        for step in Step::ALL {
+            assert_eq!(step.as_str().parse(), Ok(*step));
+            assert!(step.as_str().len() <= 32);
+        }
+    }
+
+    #[test]
+    fn walking_a_workflow_visits_each_step_once_and_ends() {
+        for kind in OperationKind::ALL {
+            let mut walked = Vec::new();
+            let mut done = None;
+            while let Some(step) = step_after(*kind, done) {
+                walked.push(step);
+                done = Some(step);
+            }
+            assert_eq!(walked, steps(*kind), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_step_of_another_workflow_leaves_nothing_to_do() {
+        assert_eq!(
+            step_after(OperationKind::ClusterCreate, Some(Step::DeleteCluster)),
+            None
+        );
+    }
+}
