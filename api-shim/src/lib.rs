@@ -1,1 +1,35 @@
-//! Not filled yet.
+//! `magnum-api`: a thin HTTP shim.
+//!
+//! It validates and authorises requests, reads the database, writes cluster templates, and hands everything
+//! that a driver must do to the conductors as a confirmed message. It never calls a driver.
+//!
+//! | module | topic |
+//! |---|---|
+//! | [`app`] | start and stop; what handlers can reach |
+//! | [`router`], [`request`], [`microversion`], [`auth`] | from a socket to a handler |
+//! | [`v1`] | the handlers, one file per resource |
+//! | [`validation`], [`policy`] | what may be asked, and by whom; pure |
+//! | [`store`] | reads and writes of the database |
+//! | [`conductor_api`] | what is asked of a conductor |
+//! | [`image_catalog`], [`driver_catalog`] | images and drivers to choose from |
+//! | [`views`], [`faults`] | from a result to a response body |
+//! | [`health`], [`metric_definitions`] | for operators |
+
+pub mod app;
+pub mod auth;
+pub mod conductor_api;
+pub mod driver_catalog;
+pub mod faults;
+pub mod health;
+pub mod image_catalog;
+pub mod metric_definitions;
+pub mod microversion;
+pub mod policy;
+pub mod request;
+pub mod router;
+pub mod store;
+pub mod v1;
+pub mod validation;
+pub mod views;
+
+pub use app::{Api, StartError};

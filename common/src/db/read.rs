@@ -7,6 +7,7 @@
 
 pub mod cluster_templates;
 pub mod clusters;
+pub mod drivers;
 pub mod node_groups;
 pub mod page;
 pub mod records;

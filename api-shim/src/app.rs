@@ -1,0 +1,186 @@
+//! The API as one thing that starts and stops: in `magnum-api`, in `magnum-dev`, in tests.
+//!
+//! [`Api::start`] returns once the socket listens. [`Api::stop`] lets running requests end, at most
+//! [`DRAIN`] long, and then closes. The transport and the database are the caller's and outlive the API.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Request;
+use magnum_common::config::{ApiSection, ClusterTemplateSection, Settings};
+use magnum_common::db::Database;
+use magnum_common::rpc::Transport;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tower::Layer as _;
+use tower::util::MapRequestLayer;
+
+use crate::auth::Authenticator;
+use crate::conductor_api::ConductorApi;
+use crate::driver_catalog::DriverCatalog;
+use crate::image_catalog::{FileCatalog, ImageCatalog};
+use crate::{health, metric_definitions, request, router};
+
+/// How long running requests may take to end when the API stops.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Why the API does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Keystone comes later.
+    #[error(
+        "[api] auth_strategy = {0} is not supported yet: set auth_strategy = noauth (and keep [api] host on \
+         127.0.0.1, since noauth believes every client)"
+    )]
+    AuthStrategy(&'static str),
+    /// TLS is a proxy's business.
+    #[error(
+        "[api] enabled_ssl = true is not supported: put a TLS proxy in front and set enabled_ssl = false"
+    )]
+    Tls,
+    /// The address is taken, or not ours.
+    #[error("cannot listen on {option} {address}: {source}")]
+    Listen {
+        /// The options that say where.
+        option: &'static str,
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+/// What every handler can reach. Settings are taken apart once, so that a handler names what it needs.
+#[expect(missing_docs, reason = "the names are those of the options or of the types")]
+pub struct App {
+    pub database: Database,
+    pub transport: Arc<dyn Transport>,
+    pub conductor: ConductorApi,
+    pub images: Arc<dyn ImageCatalog>,
+    pub drivers: DriverCatalog,
+    pub authenticator: Authenticator,
+    pub cluster_template: ClusterTemplateSection,
+    pub max_limit: u32,
+    pub max_body_bytes: usize,
+    pub max_clusters_per_project: u32,
+    pub accept_wait: Duration,
+    pub service_down_time: Duration,
+    pub trust_proxy_headers: bool,
+}
+
+/// A running API.
+pub struct Api {
+    address: SocketAddr,
+    admin_address: Option<SocketAddr>,
+    shutdown: CancellationToken,
+    servers: Vec<JoinHandle<()>>,
+}
+
+impl Api {
+    /// Starts on `[api] host` and `port` (0 takes a free one).
+    pub async fn start(
+        settings: &Settings,
+        transport: Arc<dyn Transport>,
+        database: Database,
+    ) -> Result<Self, StartError> {
+        if settings.api.enabled_ssl {
+            return Err(StartError::Tls);
+        }
+        let app = Arc::new(App {
+            conductor: ConductorApi::new(Arc::clone(&transport), settings),
+            images: Arc::new(FileCatalog::new(settings.api.image_catalog_file.clone())),
+            drivers: DriverCatalog::new(database.clone(), settings),
+            authenticator: Authenticator::from_settings(settings)?,
+            cluster_template: settings.cluster_template.clone(),
+            max_limit: settings.api.max_limit,
+            max_body_bytes: settings.oslo_middleware.max_request_body_size,
+            max_clusters_per_project: settings.quotas.max_clusters_per_project,
+            accept_wait: settings.api.accept_wait,
+            service_down_time: settings.default.service_down_time,
+            trust_proxy_headers: settings.oslo_middleware.enable_proxy_headers_parsing,
+            transport,
+            database,
+        });
+        metric_definitions::describe();
+        let shutdown = CancellationToken::new();
+        let listener = listen(&settings.api).await?;
+        let address = local_address(&listener, &settings.api);
+        let mut servers = vec![serve(
+            listener,
+            router::routes(Arc::clone(&app)),
+            shutdown.clone(),
+        )];
+        let mut admin_address = None;
+        if let Some(address) = settings.api.admin_listen {
+            let listener = bind("[api] admin_listen", address).await?;
+            admin_address = listener.local_addr().ok();
+            servers.push(serve(listener, health::admin_routes(app), shutdown.clone()));
+        }
+        tracing::info!(%address, "the API listens");
+        Ok(Self {
+            address,
+            admin_address,
+            shutdown,
+            servers,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where the admin interface listens, if there is one.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin_address
+    }
+
+    /// Stops listening and waits for running requests.
+    pub async fn stop(self) {
+        self.shutdown.cancel();
+        let drained = tokio::time::timeout(DRAIN, futures::future::join_all(self.servers)).await;
+        if drained.is_err() {
+            tracing::warn!(
+                waited_s = DRAIN.as_secs(),
+                "some requests did not end in time and were cut off"
+            );
+        }
+    }
+}
+
+async fn listen(section: &ApiSection) -> Result<TcpListener, StartError> {
+    bind("[api] host and port", SocketAddr::new(section.host, section.port)).await
+}
+
+async fn bind(option: &'static str, address: SocketAddr) -> Result<TcpListener, StartError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| StartError::Listen {
+            option,
+            address,
+            source,
+        })
+}
+
+/// Where the system has put it, when port 0 was asked for.
+fn local_address(listener: &TcpListener, section: &ApiSection) -> SocketAddr {
+    listener
+        .local_addr()
+        .unwrap_or_else(|_| SocketAddr::new(section.host, section.port))
+}
+
+/// Serves until told to stop. Paths are brought into their one form before they are routed.
+fn serve(listener: TcpListener, router: axum::Router, shutdown: CancellationToken) -> JoinHandle<()> {
+    let service = MapRequestLayer::new(request::rewrite).layer(router);
+    let service = axum::ServiceExt::<Request>::into_make_service(service);
+    tokio::spawn(async move {
+        let served = axum::serve(listener, service)
+            .with_graceful_shutdown(shutdown.cancelled_owned())
+            .await;
+        if let Err(error) = served {
+            tracing::error!(error = %error, "the HTTP server ended");
+        }
+    })
+}

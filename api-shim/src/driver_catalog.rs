@@ -1,0 +1,120 @@
+//! The drivers that the API chooses from: what conductors announce, and what its own `driver_path` holds.
+//!
+//! An API host needs no driver files: the conductors announce theirs in the database, and the rows are read at
+//! each choice (templates and clusters are made rarely). Folders in `[drivers] driver_path` are read at start and
+//! count besides; of the same name and version the announced one counts, because that is what will run.
+//!
+//! Which driver is chosen is `magnum_common::drivers`' business.
+
+use std::time::Duration;
+
+use magnum_common::config::Settings;
+use magnum_common::db::Database;
+use magnum_common::drivers::{
+    Announcement, DriverInfo, ImageProperties, Registry, ResolutionRequest, ResolutionRules, Resolved,
+    discover, resolve, resolve_stored,
+};
+use magnum_common::model::ClusterTemplate;
+
+use crate::faults::ApiFault;
+use crate::store;
+
+/// Chooses drivers.
+#[derive(Clone)]
+pub struct DriverCatalog {
+    database: Database,
+    own: Vec<DriverInfo>,
+    rules: ResolutionRules,
+    /// Announcements older than this are of conductors that have gone.
+    max_age: Duration,
+}
+
+impl DriverCatalog {
+    /// A catalog by `[drivers]`. Folders that do not load are logged and left out.
+    pub fn new(database: Database, settings: &Settings) -> Self {
+        let mut own = Vec::new();
+        for outcome in discover(&settings.drivers.driver_path) {
+            match outcome {
+                Ok(folder) => own.push(folder.manifest.info),
+                Err(error) => tracing::warn!(error = %error, "a driver folder does not load"),
+            }
+        }
+        Self {
+            database,
+            own,
+            rules: ResolutionRules::from(&settings.drivers),
+            max_age: settings.default.service_down_time,
+        }
+    }
+
+    /// The driver of a new template.
+    pub async fn resolve(
+        &self,
+        request: &ResolutionRequest<'_>,
+        image: &ImageProperties,
+    ) -> Result<Resolved, ApiFault> {
+        Ok(resolve(request, image, &self.rules, &self.registry().await?)?)
+    }
+
+    /// The driver of a new cluster of a stored template. `image_driver` counts only for a template without one.
+    pub async fn resolve_stored(
+        &self,
+        template: &ClusterTemplate,
+        image_driver: Option<&str>,
+    ) -> Result<Resolved, ApiFault> {
+        let registry = self.registry().await?;
+        Ok(resolve_stored(template, image_driver, &self.rules, &registry)?)
+    }
+
+    async fn registry(&self) -> Result<Registry, ApiFault> {
+        let announced = store::announced_drivers(&self.database, self.max_age).await?;
+        Ok(joined(announced, &self.own))
+    }
+}
+
+fn joined(announced: Vec<Announcement>, own: &[DriverInfo]) -> Registry {
+    let mut registry = Registry::default();
+    for announcement in &announced {
+        match DriverInfo::try_from(announcement) {
+            Ok(info) => {
+                registry.insert(info);
+            }
+            Err(error) => tracing::warn!(error = %error, "an announced driver is left out"),
+        }
+    }
+    for info in own {
+        registry.insert(info.clone());
+    }
+    registry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn announcement(name: &str, version: &str) -> Announcement {
+        Announcement {
+            name: name.into(),
+            version: version.into(),
+            beta: false,
+            cluster_types: r#"[{"server_type":"vm","os":"ubuntu","coe":"kubernetes"}]"#.into(),
+            capabilities: "{}".into(),
+            master_size_rule: "odd".into(),
+        }
+    }
+
+    #[test]
+    fn announced_drivers_go_before_own_ones_and_unreadable_rows_are_left_out() {
+        let mut own = DriverInfo::try_from(&announcement("disk", "1.0.0")).unwrap();
+        own.beta = true;
+        let registry = joined(
+            vec![announcement("disk", "1.0.0"), announcement("other", "one")],
+            &[
+                own,
+                DriverInfo::try_from(&announcement("third", "2.0.0")).unwrap(),
+            ],
+        );
+        assert_eq!(registry.names().collect::<Vec<_>>(), ["disk", "third"]);
+        assert!(!registry.versions("disk").next().unwrap().beta);
+    }
+}

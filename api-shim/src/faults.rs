@@ -1,0 +1,308 @@
+//! Errors as HTTP answers, in the one shape that every client of Magnum reads.
+//!
+//! A handler returns [`ApiFault`]; the middleware [`render`] gives it its body, because only there the request
+//! id and the `Accept` header are at hand. Which error becomes which fault is decided by the `From`
+//! implementations below and nowhere else.
+//!
+//! Guarantee: every 4xx and 5xx has a JSON body with exactly one element in `errors` whose `title` and `detail`
+//! are texts made for users. SQL, paths and internals stay in the log. Differences from Magnum: `request_id` is
+//! filled, and errors of the framework (404 of an unknown route, 405, 406) always have their texts.
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use magnum_common::db::DbError;
+use magnum_common::error::Fault;
+use magnum_common::ids::RequestId;
+use magnum_common::rpc::PublishError;
+use serde_json::{Value, json};
+
+use crate::microversion::{self, Version};
+
+/// Who found the fault: it decides `code` in the body, and whether the answer carries version headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A route's handler.
+    Controller,
+    /// What stands before the handlers: routing, negotiation, the shape of the request.
+    Framework,
+}
+
+/// One failure, on its way to the client.
+#[derive(Debug, Clone)]
+pub struct ApiFault {
+    status: StatusCode,
+    origin: Origin,
+    detail: String,
+    /// Set for a version that does not exist: the body has another shape.
+    out_of_range: Option<Version>,
+}
+
+impl ApiFault {
+    /// A failure that a handler found.
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self {
+            status,
+            origin: Origin::Controller,
+            detail: detail.into(),
+            out_of_range: None,
+        }
+    }
+
+    /// A failure found before any handler.
+    pub fn framework(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self {
+            origin: Origin::Framework,
+            ..Self::new(status, detail)
+        }
+    }
+
+    /// 406 for a microversion that cannot be served.
+    pub fn version(rejection: &microversion::Rejection) -> Self {
+        let text = match rejection {
+            microversion::Rejection::Service => {
+                "Invalid service type for OpenStack-API-Version header".to_owned()
+            }
+            microversion::Rejection::Syntax => "Invalid value for OpenStack-API-Version header".to_owned(),
+            microversion::Rejection::OutOfRange(version) => {
+                return Self {
+                    out_of_range: Some(*version),
+                    ..Self::framework(
+                        StatusCode::NOT_ACCEPTABLE,
+                        microversion::out_of_range_text(*version),
+                    )
+                };
+            }
+        };
+        Self::framework(StatusCode::NOT_ACCEPTABLE, text)
+    }
+
+    /// The same failure under another status.
+    pub fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Who found it.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// The body, for the request with this id.
+    fn body(&self, request_id: &str) -> Value {
+        if self.out_of_range.is_some() {
+            return json!({"errors": [{
+                "request_id": request_id,
+                "code": "magnum.microversion-unsupported",
+                "status": self.status.as_u16(),
+                "title": "Requested microversion is unsupported",
+                "detail": self.detail,
+                "description": self.detail,
+                "max_version": Version::MAX.to_string(),
+                "min_version": Version::MIN.to_string(),
+                "links": [{
+                    "rel": "help",
+                    "href": "http://docs.openstack.org/api-guide/compute/microversions.html",
+                }],
+            }]});
+        }
+        let code = match self.origin {
+            Origin::Framework => "",
+            Origin::Controller if self.status.is_server_error() => "server",
+            Origin::Controller => "client",
+        };
+        let detail = if self.detail.is_empty() {
+            self.status.canonical_reason().unwrap_or_default()
+        } else {
+            &self.detail
+        };
+        // The title ends before the first dot, wherever that is: clients print it and compare it.
+        let title = detail.split('.').next().unwrap_or(detail);
+        json!({"errors": [{
+            "request_id": request_id,
+            "code": code,
+            "status": self.status.as_u16(),
+            "title": title,
+            "detail": detail,
+            "links": [],
+        }]})
+    }
+}
+
+impl IntoResponse for ApiFault {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        if let Some(version) = self.out_of_range {
+            microversion::announce(response.headers_mut(), version);
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<Fault> for ApiFault {
+    fn from(fault: Fault) -> Self {
+        let status = StatusCode::from_u16(fault.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self::new(status, fault.message)
+    }
+}
+
+impl From<DbError> for ApiFault {
+    fn from(error: DbError) -> Self {
+        if error.is_transient() {
+            tracing::warn!(error = %error, "the database is not available");
+            return Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The database is not available at the moment. Please try again later.",
+            );
+        }
+        tracing::error!(error = %error, "a database request failed");
+        Self::internal()
+    }
+}
+
+impl From<PublishError> for ApiFault {
+    fn from(error: PublishError) -> Self {
+        tracing::warn!(error = %error, "the request could not be handed to a conductor");
+        if matches!(error, PublishError::TooLarge { .. }) {
+            return Self::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "The request is too large for the message broker.",
+            );
+        }
+        // What was perhaps stored must not be called refused: a client that repeats it would get it twice.
+        let reason = match error {
+            PublishError::Unroutable { .. } => {
+                "The request was not accepted: no conductor has a queue for it. Nothing was changed."
+            }
+            PublishError::Nacked => {
+                "The request was not accepted: the message broker refused to store it. Nothing was changed."
+            }
+            PublishError::Encode(_) => return Self::internal(),
+            _ => {
+                "The message broker did not confirm the request in time, so it was not accepted; it may still be \
+                 carried out. Look at the resource before you repeat it."
+            }
+        };
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, reason)
+    }
+}
+
+impl ApiFault {
+    /// 500 with a fixed text: what went wrong is in the log, under the request's id.
+    pub fn internal() -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "An unexpected error occurred. The service's log tells more under this request id.",
+        )
+    }
+}
+
+/// The answer to a path that no route has.
+pub async fn not_found() -> ApiFault {
+    ApiFault::framework(StatusCode::NOT_FOUND, "")
+}
+
+/// The answer to a method that the route does not have. The router adds `Allow`.
+pub async fn method_not_allowed() -> ApiFault {
+    ApiFault::framework(StatusCode::METHOD_NOT_ALLOWED, "")
+}
+
+/// The answer after a panic in a handler: a fault like any other.
+pub fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    tracing::error!(panic = text, "a request handler panicked");
+    ApiFault::internal().into_response()
+}
+
+/// Middleware: gives every fault its body.
+pub async fn render(request: Request, next: Next) -> Response {
+    let request_id = request
+        .extensions()
+        .get::<RequestId>()
+        .map(|id| id.as_str().to_owned())
+        .unwrap_or_default();
+    let head = request.method() == Method::HEAD;
+    let response = next.run(request).await;
+    let Some(fault) = fault_of(&response) else {
+        return response;
+    };
+    let (mut parts, _) = response.into_parts();
+    let text = fault.body(&request_id).to_string();
+    parts
+        .headers
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let body = if head { Body::empty() } else { Body::from(text) };
+    Response::from_parts(parts, body)
+}
+
+/// The fault in a response; also made from a bare error status, so that nothing that stands between us and the
+/// client (the router's own 405, a body limit) answers in another shape.
+fn fault_of(response: &Response) -> Option<ApiFault> {
+    if let Some(fault) = response.extensions().get::<ApiFault>() {
+        return Some(fault.clone());
+    }
+    let status = response.status();
+    let formed = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|value| value == "application/json");
+    let is_error = status.is_client_error() || status.is_server_error();
+    (is_error && !formed).then(|| ApiFault::framework(status, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_title_ends_before_the_first_dot() {
+        let fault = ApiFault::from(Fault::cluster_not_found("x"));
+        let body = fault.body("req-1");
+        assert_eq!(
+            body,
+            json!({"errors": [{
+                "request_id": "req-1", "code": "client", "status": 404,
+                "title": "Cluster x could not be found",
+                "detail": "Cluster x could not be found.", "links": [],
+            }]})
+        );
+    }
+
+    #[test]
+    fn faults_of_the_framework_have_an_empty_code_and_the_reason_as_text() {
+        let body = ApiFault::framework(StatusCode::METHOD_NOT_ALLOWED, "").body("");
+        assert_eq!(body["errors"][0]["code"], "");
+        assert_eq!(body["errors"][0]["title"], "Method Not Allowed");
+        assert_eq!(body["errors"][0]["detail"], "Method Not Allowed");
+    }
+
+    #[test]
+    fn server_errors_are_told_apart_and_tell_nothing_else() {
+        let body = ApiFault::internal().body("req-2");
+        assert_eq!(body["errors"][0]["code"], "server");
+        assert_eq!(body["errors"][0]["status"], 500);
+    }
+
+    #[test]
+    fn a_publish_that_was_not_confirmed_is_a_503() {
+        let unroutable = PublishError::Unroutable {
+            exchange: "magnum".into(),
+            routing_key: "magnum-conductor".into(),
+        };
+        for error in [unroutable, PublishError::Nacked, PublishError::TimedOut] {
+            assert_eq!(ApiFault::from(error).status(), StatusCode::SERVICE_UNAVAILABLE);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Images and their properties: the seam to the image service.
+//!
+//! A template names an image, and the image's properties say which operating system is on it and, if an
+//! operator wants, which driver builds from it. [`FileCatalog`] reads them from a JSON file, for the embedded
+//! default and for tests:
+//!
+//! ```json
+//! [{"id": "…uuid…", "name": "ubuntu-24.04", "properties": {"magnum_distro": "ubuntu"}}]
+//! ```
+//!
+//! The file is read at each lookup (lookups are rare: templates are few), so that an edit needs no restart.
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use axum::http::StatusCode;
+use magnum_common::context::RequestContext;
+use magnum_common::drivers::ImageProperties;
+use magnum_common::error::{Exception, Fault};
+use magnum_common::model::StringMap;
+use serde::Deserialize;
+
+use crate::faults::ApiFault;
+
+/// An image, as far as templates are concerned.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Image {
+    pub id: String,
+    pub name: String,
+    #[serde(default)]
+    pub properties: StringMap,
+}
+
+impl Image {
+    /// What the choice of a driver needs to know; `ident` is what the user called the image.
+    pub fn for_resolution(&self, ident: &str) -> ImageProperties {
+        let property = |name: &str| self.properties.get(name).cloned();
+        ImageProperties {
+            image: ident.to_owned(),
+            magnum_distro: property("magnum_distro"),
+            os_distro: property("os_distro"),
+            magnum_driver: property("magnum_driver"),
+        }
+    }
+}
+
+/// Where images are looked up.
+#[async_trait]
+pub trait ImageCatalog: Send + Sync {
+    /// The image with this id, or the only one with this name, among those that the caller can see.
+    async fn find(&self, context: &RequestContext, ident: &str) -> Result<Image, ApiFault>;
+}
+
+/// Images from a JSON file. Every caller sees all of them.
+#[derive(Debug, Clone)]
+pub struct FileCatalog {
+    file: Option<PathBuf>,
+}
+
+impl FileCatalog {
+    /// A catalog in `file`. Without one, every lookup is refused with a message that says what to set.
+    pub fn new(file: Option<PathBuf>) -> Self {
+        if file.is_none() {
+            tracing::warn!(
+                "[api] image_catalog_file is not set: cluster templates cannot be created, since nothing knows \
+                 the images"
+            );
+        }
+        Self { file }
+    }
+}
+
+#[async_trait]
+impl ImageCatalog for FileCatalog {
+    async fn find(&self, _: &RequestContext, ident: &str) -> Result<Image, ApiFault> {
+        let unavailable = |detail: &str| ApiFault::new(StatusCode::SERVICE_UNAVAILABLE, detail);
+        let Some(file) = &self.file else {
+            return Err(unavailable(
+                "No image catalog is configured: set [api] image_catalog_file.",
+            ));
+        };
+        let text = tokio::fs::read(file).await.map_err(|error| {
+            tracing::error!(file = %file.display(), error = %error, "[api] image_catalog_file cannot be read");
+            unavailable("The image catalog cannot be read.")
+        })?;
+        let images: Vec<Image> = serde_json::from_slice(&text).map_err(|error| {
+            tracing::error!(file = %file.display(), error = %error, "[api] image_catalog_file is not valid");
+            unavailable("The image catalog is not valid.")
+        })?;
+        Ok(pick(images, ident)?)
+    }
+}
+
+fn pick(images: Vec<Image>, ident: &str) -> Result<Image, Fault> {
+    if let Some(image) = images.iter().find(|image| image.id == ident) {
+        return Ok(image.clone());
+    }
+    let mut named = images.into_iter().filter(|image| image.name == ident);
+    match (named.next(), named.next()) {
+        (Some(image), None) => Ok(image),
+        (Some(_), Some(_)) => Err(Fault::new(
+            Exception::Conflict,
+            format!("Multiple images exist with same name '{ident}'. Please use the image ID instead."),
+        )),
+        (None, _) => Err(Fault::new(
+            Exception::ImageNotFound,
+            format!("Image {ident} could not be found."),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(id: &str, name: &str) -> Image {
+        Image {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            properties: StringMap::new(),
+        }
+    }
+
+    #[test]
+    fn an_image_is_found_by_id_or_by_its_only_name() {
+        let images = vec![
+            image("1", "a"),
+            image("2", "twin"),
+            image("3", "twin"),
+            image("4", "1"),
+        ];
+        assert_eq!(pick(images.clone(), "a").unwrap().id, "1");
+        assert_eq!(pick(images.clone(), "1").unwrap().id, "1");
+        assert_eq!(pick(images.clone(), "twin").unwrap_err().code(), 409);
+        assert_eq!(pick(images, "no").unwrap_err().code(), 400);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_missing_or_wrong_is_a_503_and_its_path_is_not_told() {
+        let context = RequestContext::default();
+        for catalog in [
+            FileCatalog { file: None },
+            FileCatalog {
+                file: Some("/nonexistent/images".into()),
+            },
+        ] {
+            let fault = catalog.find(&context, "a").await.unwrap_err();
+            assert_eq!(fault.status(), StatusCode::SERVICE_UNAVAILABLE);
+        }
+    }
+}

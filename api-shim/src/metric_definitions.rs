@@ -1,0 +1,52 @@
+//! The metrics of this program, by name.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use axum::http::{Method, StatusCode};
+use metrics::{counter, describe_counter, describe_histogram, histogram};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+
+const REQUESTS: &str = "magnum_api_requests_total";
+const DURATION: &str = "magnum_api_request_duration_seconds";
+
+static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
+
+/// Starts recording for `/metrics`; called by the program, not by the library, since a process has one recorder.
+pub fn record() {
+    match PrometheusBuilder::new().install_recorder() {
+        Ok(handle) => {
+            // Only this function sets it, and installing twice fails before it gets here.
+            let _ = RECORDER.set(handle);
+        }
+        Err(error) => tracing::warn!(error = %error, "metrics are not recorded"),
+    }
+}
+
+/// What was recorded, in Prometheus' text form; `None` when this process does not record here.
+pub fn rendered() -> Option<String> {
+    RECORDER.get().map(PrometheusHandle::render)
+}
+
+/// Describes all metrics to the recorder, once at start.
+pub fn describe() {
+    describe_counter!(REQUESTS, "Requests answered, by method and status");
+    describe_histogram!(
+        DURATION,
+        metrics::Unit::Seconds,
+        "Time from request to answer, by method"
+    );
+}
+
+/// Counts one answered request. Unknown methods share a label, so that a client cannot invent labels.
+pub fn request_answered(method: &Method, status: StatusCode, took: Duration) {
+    let method = match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    };
+    counter!(REQUESTS, "method" => method, "status" => status.as_u16().to_string()).increment(1);
+    histogram!(DURATION, "method" => method).record(took.as_secs_f64());
+}

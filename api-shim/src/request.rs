@@ -1,0 +1,392 @@
+//! What stands between the socket and a handler: identity, version, body.
+//!
+//! [`rewrite`] runs before routing and gives every path its one form. [`identify`] wraps everything and names
+//! the request. [`enter`] wraps the routes under `/v1`: it checks `Accept`, finds out who asks and which version
+//! is spoken, and leaves a [`Call`] for the handler. [`Body`] reads a JSON body.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
+use axum::http::request::Parts;
+use axum::http::uri::{PathAndQuery, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use magnum_common::context::RequestContext;
+use magnum_common::ids::RequestId;
+use serde_json::Value;
+
+use crate::app::App;
+use crate::faults::{ApiFault, Origin};
+use crate::metric_definitions;
+use crate::microversion::{self, Version};
+use crate::validation::query::Arguments;
+
+const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-openstack-request-id");
+
+/// One request, as handlers see it.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Who asks.
+    pub context: RequestContext,
+    /// Which version is spoken.
+    pub version: Version,
+    /// Where the service is, as this client sees it: `scheme://host`, no slash at the end.
+    pub base: String,
+    query: Option<String>,
+}
+
+impl Call {
+    /// The query's arguments; one that is not in `known` is a 400.
+    pub fn arguments(&self, known: &[&str]) -> Result<Arguments, ApiFault> {
+        Ok(Arguments::parse(self.query.as_deref(), known)?)
+    }
+
+    /// Lets an administrator see every project, as Magnum does for the calls that show, list, update and delete.
+    pub fn widen_for_admin(&mut self) {
+        if self.context.is_admin() {
+            self.context.set_all_tenants(true);
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Call {
+    type Rejection = ApiFault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiFault> {
+        // Absent only if a route was added outside of `enter`.
+        parts
+            .extensions
+            .get::<Self>()
+            .cloned()
+            .ok_or_else(ApiFault::internal)
+    }
+}
+
+/// A uuid or a name in the path.
+#[derive(Debug, Clone)]
+pub struct Ident(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Ident {
+    type Rejection = ApiFault;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiFault> {
+        match Path::<String>::from_request_parts(parts, state).await {
+            Ok(Path(ident)) => Ok(Self(ident)),
+            Err(_) => Err(ApiFault::framework(
+                StatusCode::BAD_REQUEST,
+                "The path is not valid percent-encoded UTF-8",
+            )),
+        }
+    }
+}
+
+/// A body, read as far as its bytes. Which argument it is, the handler knows.
+#[derive(Debug)]
+pub struct Body {
+    content_type: Option<String>,
+    bytes: Bytes,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Body {
+    type Rejection = ApiFault;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiFault> {
+        let content_type = request
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .map(|value| {
+                value
+                    .split(';')
+                    .next()
+                    .unwrap_or_default()
+                    .trim()
+                    .to_ascii_lowercase()
+            });
+        match Bytes::from_request(request, state).await {
+            Ok(bytes) => Ok(Self { content_type, bytes }),
+            Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                Err(ApiFault::framework(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "The body is larger than [oslo_middleware] max_request_body_size allows",
+                ))
+            }
+            Err(_) => Err(ApiFault::framework(
+                StatusCode::BAD_REQUEST,
+                "The body could not be read",
+            )),
+        }
+    }
+}
+
+const JSON_TYPES: [&str; 3] = ["application/json", "text/javascript", "application/javascript"];
+
+impl Body {
+    /// The body as JSON; `argument` is its name in error texts.
+    pub fn json(&self, argument: &str) -> Result<Value, ApiFault> {
+        if self.bytes.is_empty() {
+            return Err(bad_request(format!("Missing argument: \"{argument}\"")));
+        }
+        if let Some(content_type) = self.content_type.as_deref().filter(|it| !JSON_TYPES.contains(it)) {
+            return Err(ApiFault::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                format!("Unknown mimetype: {content_type}"),
+            ));
+        }
+        // The parser's own words would quote what was sent, and it may hold a secret.
+        serde_json::from_slice(&self.bytes)
+            .map_err(|_| bad_request("Request is not in valid JSON format".to_owned()))
+    }
+}
+
+fn bad_request(detail: String) -> ApiFault {
+    ApiFault::new(StatusCode::BAD_REQUEST, detail)
+}
+
+/// Gives a path its one form: no slash at the end, and `/v1` in front unless it is there, as Magnum routes
+/// (`/clusters` is `/v1/clusters`, which makes `bookmark` links work).
+pub fn rewrite(mut request: Request) -> Request {
+    let uri = request.uri();
+    let Some(path) = routed_path(uri.path()) else {
+        return request;
+    };
+    let path_and_query = match uri.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path,
+    };
+    if let Ok(path_and_query) = path_and_query.parse::<PathAndQuery>() {
+        *request.uri_mut() = Uri::from(path_and_query);
+    }
+    request
+}
+
+/// The path to route by; `None` when it stays as it is.
+fn routed_path(path: &str) -> Option<String> {
+    let bare = path.trim_end_matches('/');
+    let first = bare.trim_start_matches('/').split('/').next().unwrap_or_default();
+    let routed = match first {
+        "" => "/".to_owned(),
+        "v1" | "healthcheck" => bare.to_owned(),
+        _ => format!("/v1{bare}"),
+    };
+    (routed != path).then_some(routed)
+}
+
+/// Middleware around everything: names the request, answers with its id, logs and counts it.
+pub async fn identify(mut request: Request, next: Next) -> Response {
+    let id = RequestId::random();
+    request.extensions_mut().insert(id.clone());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let started = Instant::now();
+    let mut response = next.run(request).await;
+    let status = response.status();
+    metric_definitions::request_answered(&method, status, started.elapsed());
+    tracing::info!(
+        request.id = %id,
+        http.method = %method,
+        http.path = path,
+        http.status = status.as_u16(),
+        duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "request answered"
+    );
+    if path != "/healthcheck"
+        && let Ok(value) = HeaderValue::from_str(id.as_str())
+    {
+        response.headers_mut().insert(REQUEST_ID_HEADER, value);
+    }
+    response
+}
+
+/// Middleware around the routes under `/v1`.
+pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    if request.method() == Method::HEAD {
+        return crate::faults::method_not_allowed().await.into_response();
+    }
+    if !accepts_json(request.headers()) {
+        return ApiFault::framework(
+            StatusCode::NOT_ACCEPTABLE,
+            "Only application/json can be answered; the Accept header excludes it",
+        )
+        .into_response();
+    }
+    let version = match microversion::negotiate(request.headers()) {
+        Ok(version) => version,
+        Err(rejection) => return ApiFault::version(&rejection).into_response(),
+    };
+    // `identify` is outside of this, so the id is there.
+    let id = request
+        .extensions()
+        .get::<RequestId>()
+        .cloned()
+        .unwrap_or_else(RequestId::random);
+    let mut context = app.authenticator.identify(request.headers(), &id);
+    keep_global_request_id(&mut context, request.headers());
+    let call = Call {
+        context,
+        version,
+        base: base(&request, app.trust_proxy_headers),
+        query: request.uri().query().map(str::to_owned),
+    };
+    request.extensions_mut().insert(call);
+    let mut response = next.run(request).await;
+    let by_framework = response
+        .extensions()
+        .get::<ApiFault>()
+        .is_some_and(|fault| fault.origin() == Origin::Framework);
+    if !by_framework && response.status() != StatusCode::METHOD_NOT_ALLOWED {
+        microversion::announce(response.headers_mut(), version);
+    }
+    response
+}
+
+/// Another service's request id travels on with the request, if it has oslo's form.
+fn keep_global_request_id(context: &mut RequestContext, headers: &HeaderMap) {
+    let id = headers
+        .get(REQUEST_ID_HEADER)
+        .and_then(|value| value.to_str().ok());
+    if let Some(id) = id.filter(|id| is_request_id(id)) {
+        let mut values = std::mem::take(context).into_map();
+        values.insert("global_request_id".to_owned(), Value::String(id.to_owned()));
+        *context = RequestContext::from_map(values);
+    }
+}
+
+fn is_request_id(text: &str) -> bool {
+    text.strip_prefix("req-")
+        .is_some_and(|rest| uuid::Uuid::try_parse(rest).is_ok())
+}
+
+fn accepts_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(header::ACCEPT) else {
+        return true;
+    };
+    let Ok(accept) = value.to_str() else { return false };
+    // A browser's list starts with HTML and is let through, as pecan does.
+    accept.trim().is_empty()
+        || accept.starts_with("text/html,")
+        || accept.split(',').any(|range| {
+            let range = range.split(';').next().unwrap_or_default().trim();
+            ["*/*", "application/*", "application/json"].contains(&range)
+        })
+}
+
+/// `scheme://host` of a request, for links.
+pub fn base(request: &Request, trust_proxy_headers: bool) -> String {
+    let headers = request.headers();
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::trim)
+    };
+    let forwarded = |name: &str| {
+        text(name)
+            .filter(|_| trust_proxy_headers)
+            .and_then(|list| list.split(',').next())
+            .map(str::trim)
+            .filter(|value| !value.is_empty())
+    };
+    let scheme = forwarded("x-forwarded-proto").unwrap_or("http");
+    let host = forwarded("x-forwarded-host")
+        .or_else(|| text("host"))
+        .or_else(|| request.uri().authority().map(|authority| authority.as_str()))
+        .unwrap_or("localhost");
+    let prefix = forwarded("x-forwarded-prefix")
+        .unwrap_or_default()
+        .trim_end_matches('/');
+    format!("{scheme}://{host}{prefix}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_has_one_form() {
+        for (path, routed) in [
+            ("/", "/"),
+            ("", "/"),
+            ("//", "/"),
+            ("/v1", "/v1"),
+            ("/v1/", "/v1"),
+            ("/v1/clusters/", "/v1/clusters"),
+            ("/clusters", "/v1/clusters"),
+            ("/clusters/x/", "/v1/clusters/x"),
+            ("/v2", "/v1/v2"),
+            ("/v1.json", "/v1/v1.json"),
+            ("/healthcheck", "/healthcheck"),
+        ] {
+            assert_eq!(routed_path(path).as_deref().unwrap_or(path), routed, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_rewritten_request_keeps_its_query() {
+        let request = Request::builder()
+            .uri("/clusters/?limit=1&x=%20")
+            .body(axum::body::Body::empty())
+            .unwrap();
+        assert_eq!(rewrite(request).uri(), "/v1/clusters?limit=1&x=%20");
+    }
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect()
+    }
+
+    #[test]
+    fn json_must_be_acceptable() {
+        assert!(accepts_json(&headers(&[])));
+        for accept in [
+            "",
+            "*/*",
+            "application/json",
+            "text/xml, application/json;q=0.5",
+            "text/html,application/xml",
+        ] {
+            assert!(accepts_json(&headers(&[("accept", accept)])), "{accept}");
+        }
+        for accept in ["text/xml", "text/html", "application/jsonp"] {
+            assert!(!accepts_json(&headers(&[("accept", accept)])), "{accept}");
+        }
+    }
+
+    #[test]
+    fn links_follow_the_host_and_proxies_only_when_they_are_trusted() {
+        let mut request = Request::new(axum::body::Body::empty());
+        *request.headers_mut() = headers(&[
+            ("host", "api:9511"),
+            ("x-forwarded-proto", "https"),
+            ("x-forwarded-host", "cloud.example"),
+            ("x-forwarded-prefix", "/magnum/"),
+        ]);
+        assert_eq!(base(&request, false), "http://api:9511");
+        assert_eq!(base(&request, true), "https://cloud.example/magnum");
+    }
+
+    #[test]
+    fn bodies_are_json_of_a_known_type() {
+        let body = |content_type: Option<&str>, bytes: &'static str| Body {
+            content_type: content_type.map(str::to_owned),
+            bytes: Bytes::from_static(bytes.as_bytes()),
+        };
+        assert!(body(None, "{}").json("x").is_ok());
+        assert!(body(Some("application/json"), "[1]").json("x").is_ok());
+        let status = |body: Body| body.json("x").unwrap_err().status().as_u16();
+        assert_eq!(status(body(Some("text/plain"), "hello")), 415);
+        assert_eq!(status(body(Some("text/plain"), "")), 400);
+        assert_eq!(status(body(None, "{")), 400);
+    }
+
+    #[test]
+    fn only_request_ids_of_oslos_form_are_kept() {
+        assert!(is_request_id("req-3f6f5a51-0d1b-4f0e-9a3c-7d2f1b0a9c8e"));
+        assert!(!is_request_id("3f6f5a51-0d1b-4f0e-9a3c-7d2f1b0a9c8e"));
+        assert!(!is_request_id("req-x"));
+    }
+}

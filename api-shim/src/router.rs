@@ -1,0 +1,56 @@
+//! Every route on one screen.
+//!
+//! Paths arrive in one form ([`request::rewrite`]): with `/v1` in front and without a slash at the end. What is
+//! not here is an honest 404.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::app::App;
+use crate::v1::{cluster_templates, clusters, mservices, root};
+use crate::{faults, health, request};
+
+/// The routes, with everything around them. Innermost first: identity and version, panics, fault bodies, ids.
+pub fn routes(app: Arc<App>) -> Router {
+    let body_limit = app.max_body_bytes;
+    let v1 = Router::new()
+        .route("/v1", get(root::v1))
+        .route(
+            "/v1/clustertemplates",
+            get(cluster_templates::list).post(cluster_templates::create),
+        )
+        .route("/v1/clustertemplates/detail", get(cluster_templates::detail))
+        .route(
+            "/v1/clustertemplates/{ident}",
+            get(cluster_templates::show)
+                .patch(cluster_templates::update)
+                .delete(cluster_templates::delete),
+        )
+        .route("/v1/clusters", get(clusters::list).post(clusters::create))
+        .route("/v1/clusters/detail", get(clusters::detail))
+        .route(
+            "/v1/clusters/{ident}",
+            get(clusters::show)
+                .patch(clusters::update)
+                .delete(clusters::delete),
+        )
+        .route("/v1/mservices", get(mservices::list))
+        .route_layer(from_fn_with_state(Arc::clone(&app), request::enter));
+
+    Router::new()
+        .route("/", get(root::versions))
+        .route("/healthcheck", get(health::check))
+        .merge(v1)
+        .fallback(faults::not_found)
+        .method_not_allowed_fallback(faults::method_not_allowed)
+        .layer(DefaultBodyLimit::max(body_limit))
+        .layer(CatchPanicLayer::custom(faults::panicked))
+        .layer(from_fn(faults::render))
+        .layer(from_fn(request::identify))
+        .with_state(app)
+}

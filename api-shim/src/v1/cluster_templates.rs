@@ -1,0 +1,262 @@
+//! Cluster templates: the one resource that the API writes itself.
+//!
+//! A template gets its driver when it is made, and keeps it. Where this differs from Magnum: a patch that
+//! changes the driver, or what it was chosen for (image, distribution, server type), is resolved again, so that
+//! a template never names a driver that cannot build from it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, header};
+use magnum_common::drivers::{ImageProperties, ResolutionRequest};
+use magnum_common::error::{Exception, Fault};
+use magnum_common::ids::TemplateUuid;
+use magnum_common::model::ClusterTemplate;
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::faults::ApiFault;
+use crate::microversion::Version;
+use crate::policy::{self, Rule, Target};
+use crate::request::{Body, Call, Ident};
+use crate::validation::query::{PAGING, Paging};
+use crate::validation::{body, cluster_template as rules, names, patch};
+use crate::{store, views};
+
+/// `GET /v1/clustertemplates`
+pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+    page(&app, call, Rule::ClusterTemplateGetAll, "clustertemplates").await
+}
+
+/// `GET /v1/clustertemplates/detail`
+pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+    page(&app, call, Rule::ClusterTemplateDetail, "clustertemplates/detail").await
+}
+
+async fn page(app: &App, mut call: Call, rule: Rule, resource: &str) -> Result<Json<Value>, ApiFault> {
+    let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
+    policy::authorize(rule, &call.context, &Target::own(&call.context))?;
+    call.widen_for_admin();
+    let templates = store::templates(&app.database, &call.context, paging.clone()).await?;
+    let items: Vec<Value> = templates
+        .iter()
+        .map(|template| views::cluster_template::show(template, &call.base, call.version))
+        .collect();
+    let last = templates.last().map(|template| template.uuid.as_str());
+    Ok(Json(views::collection::page(
+        &call.base,
+        resource,
+        "clustertemplates",
+        items,
+        last,
+        &paging,
+    )))
+}
+
+/// `GET /v1/clustertemplates/{ident}`
+pub async fn show(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+) -> Result<Json<Value>, ApiFault> {
+    call.arguments(&[])?;
+    call.widen_for_admin();
+    let template = store::template(&app.database, &call.context, ident).await?;
+    // A public template belongs to every reader.
+    let target = if template.public {
+        Target::own(&call.context)
+    } else {
+        Target::of(template.project_id.as_deref())
+    };
+    policy::authorize(Rule::ClusterTemplateGet, &call.context, &target)?;
+    Ok(Json(views::cluster_template::show(
+        &template,
+        &call.base,
+        call.version,
+    )))
+}
+
+/// `POST /v1/clustertemplates`
+pub async fn create(
+    State(app): State<Arc<App>>,
+    call: Call,
+    body: Body,
+) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Value>), ApiFault> {
+    call.arguments(&[])?;
+    let given = body::read(rules::ARGUMENT, &body.json(rules::ARGUMENT)?, rules::FIELDS)?;
+    rules::refuse_nulls(&given)?;
+    if call.version < Version::TEMPLATE_DRIVER {
+        rules::refuse_driver(&given)?;
+    }
+    policy::authorize(
+        Rule::ClusterTemplateCreate,
+        &call.context,
+        &Target::own(&call.context),
+    )?;
+
+    let mut template = new_template(&given, &call);
+    rules::check_coe(&template, given.contains_key("coe"))?;
+    template.network_driver =
+        rules::network_driver(template.network_driver.as_deref(), &app.cluster_template)?;
+    rules::check_volume_driver(template.volume_driver.as_deref())?;
+    rules::check_docker_volume(
+        template.docker_storage_driver.as_deref(),
+        template.docker_volume_size,
+    )?;
+    if template.public || template.hidden {
+        authorize_publish(&call)?;
+    }
+    let image = image_of(&app, &call, &template).await?;
+    resolve_driver(&app, &mut template, &image).await?;
+
+    let template = store::insert_template(&app.database, template).await?;
+    let location = format!("{}/v1/clustertemplates/{}", call.base, template.uuid);
+    let view = views::cluster_template::show(&template, &call.base, call.version);
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(view)))
+}
+
+fn new_template(given: &Map<String, Value>, call: &Call) -> ClusterTemplate {
+    let uuid = match given.get("uuid").and_then(Value::as_str) {
+        // Magnum lets clients choose it.
+        Some(uuid) => TemplateUuid::from(uuid),
+        None => TemplateUuid::random(),
+    };
+    let mut template = ClusterTemplate::new(uuid);
+    rules::assign(&mut template, given);
+    template.name = template.name.or_else(|| Some(names::generate("template")));
+    template.project_id = call.context.project_id().map(str::to_owned);
+    template.user_id = call.context.user_id().map(str::to_owned);
+    template
+}
+
+fn authorize_publish(call: &Call) -> Result<(), Fault> {
+    if policy::allows(
+        Rule::ClusterTemplatePublish,
+        &call.context,
+        &Target::own(&call.context),
+    ) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        Exception::ClusterTemplatePublishDenied,
+        "Not authorized to set public or hidden flag for cluster template.",
+    ))
+}
+
+async fn image_of(app: &App, call: &Call, template: &ClusterTemplate) -> Result<ImageProperties, ApiFault> {
+    let ident = template.image_id.as_deref().unwrap_or_default();
+    Ok(app.images.find(&call.context, ident).await?.for_resolution(ident))
+}
+
+/// Gives the template the driver that will build from it, and the distribution it was chosen for.
+async fn resolve_driver(
+    app: &App,
+    template: &mut ClusterTemplate,
+    image: &ImageProperties,
+) -> Result<(), ApiFault> {
+    let request = ResolutionRequest {
+        driver: template.driver.as_deref(),
+        server_type: template.server_type.as_deref().unwrap_or_default(),
+        coe: template.coe.as_deref().unwrap_or_default(),
+    };
+    let resolved = app.drivers.resolve(&request, image).await?;
+    template.driver = Some(resolved.driver.name);
+    template.cluster_distro = Some(resolved.cluster_type.os);
+    Ok(())
+}
+
+/// `PATCH /v1/clustertemplates/{ident}`
+pub async fn update(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+    body: Body,
+) -> Result<Json<Value>, ApiFault> {
+    call.arguments(&[])?;
+    let patch = patch::read(&body.json("patch")?, &rules::PATCH_RULES)?;
+    call.widen_for_admin();
+    let before = store::template(&app.database, &call.context, ident).await?;
+    let target = Target::of(before.project_id.as_deref());
+    policy::authorize(Rule::ClusterTemplateUpdate, &call.context, &target)?;
+
+    let mut after = patched(&patch, &before, call.version)?;
+    if after.network_driver != before.network_driver {
+        after.network_driver = rules::network_driver(after.network_driver.as_deref(), &app.cluster_template)?;
+    }
+    rules::check_coe(&after, true)?;
+    rules::check_volume_driver(after.volume_driver.as_deref())?;
+    rules::check_docker_volume(after.docker_storage_driver.as_deref(), after.docker_volume_size)?;
+    if (after.public, after.hidden) != (before.public, before.hidden) {
+        authorize_publish(&call)?;
+    }
+    resolve_again(&app, &call, &before, &mut after).await?;
+    let template = store::update_template(&app.database, before, after).await?;
+    Ok(Json(views::cluster_template::show(
+        &template,
+        &call.base,
+        call.version,
+    )))
+}
+
+/// The template with the patch applied. The patch sees what a client of this version sees.
+fn patched(
+    patch: &patch::Patch,
+    before: &ClusterTemplate,
+    version: Version,
+) -> Result<ClusterTemplate, Fault> {
+    let Value::Object(document) = views::cluster_template::show(before, "", version) else {
+        return Ok(before.clone());
+    };
+    let mut object = patch::apply(patch, document.clone(), &rules::PATCH_RULES)?;
+    // What was removed gets its default back.
+    for name in document.keys() {
+        object.entry(name).or_insert(Value::Null);
+    }
+    body::check(&mut object, &document, rules::FIELDS)?;
+    let mut after = before.clone();
+    rules::assign(&mut after, &object);
+    Ok(after)
+}
+
+/// Chooses or checks the driver again if the patch changed it, or what it was chosen for.
+async fn resolve_again(
+    app: &App,
+    call: &Call,
+    before: &ClusterTemplate,
+    after: &mut ClusterTemplate,
+) -> Result<(), ApiFault> {
+    let basis = |template: &ClusterTemplate| {
+        (
+            template.driver.clone(),
+            template.image_id.clone(),
+            template.cluster_distro.clone(),
+            template.server_type.clone(),
+            template.coe.clone(),
+        )
+    };
+    if basis(before) == basis(after) {
+        return Ok(());
+    }
+    let mut image = image_of(app, call, after).await?;
+    // Without a new image the distribution is what the patch says it is.
+    if before.image_id == after.image_id && after.cluster_distro.is_some() {
+        image.magnum_distro.clone_from(&after.cluster_distro);
+    }
+    resolve_driver(app, after, &image).await
+}
+
+/// `DELETE /v1/clustertemplates/{ident}`
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+) -> Result<StatusCode, ApiFault> {
+    call.arguments(&[])?;
+    call.widen_for_admin();
+    let template = store::template(&app.database, &call.context, ident).await?;
+    let target = Target::of(template.project_id.as_deref());
+    policy::authorize(Rule::ClusterTemplateDelete, &call.context, &target)?;
+    store::delete_template(&app.database, template.uuid).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,216 @@
+//! Clusters: read from the database, changed by asking a conductor.
+//!
+//! A 202 or 204 means that the broker holds the request in a queue. A new cluster can be read as soon as its
+//! 202 was sent: the handler waits, at most `[api] accept_wait`, until a conductor has made the row. Should none
+//! have done so by then the 202 is sent all the same, because the request will be carried out.
+//!
+//! Where this differs from Magnum: a change that the cluster's status does not allow is refused at once (409),
+//! not dropped by the conductor later; a template that its owner has hidden meanwhile does not hide the cluster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use magnum_common::error::{Exception, Fault};
+use magnum_common::ids::ClusterUuid;
+use magnum_common::model::ClusterTemplate;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::faults::ApiFault;
+use crate::microversion::Version;
+use crate::policy::{self, Rule, Target};
+use crate::request::{Body, Call, Ident};
+use crate::validation::query::{PAGING, Paging};
+use crate::validation::{body, cluster, patch};
+use crate::views::cluster::Parts;
+use crate::{store, views};
+
+/// `GET /v1/clusters`
+pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+    page(&app, call, Rule::ClusterGetAll, "clusters").await
+}
+
+/// `GET /v1/clusters/detail`
+pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+    page(&app, call, Rule::ClusterDetail, "clusters/detail").await
+}
+
+async fn page(app: &App, mut call: Call, rule: Rule, resource: &str) -> Result<Json<Value>, ApiFault> {
+    let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
+    policy::authorize(rule, &call.context, &Target::own(&call.context))?;
+    call.widen_for_admin();
+    let long = rule == Rule::ClusterDetail;
+    let page = store::clusters(&app.database, &call.context, paging.clone(), long).await?;
+    let items: Vec<Value> = page
+        .clusters
+        .iter()
+        .map(|cluster| {
+            let parts = Parts {
+                cluster,
+                node_groups: page.node_groups_of(cluster),
+                template: page.template_of(cluster),
+            };
+            if long {
+                views::cluster::full(parts, &call.base, call.version, false)
+            } else {
+                views::cluster::brief(parts, &call.base, call.version)
+            }
+        })
+        .collect();
+    let last = page.clusters.last().map(|cluster| cluster.uuid.as_str());
+    Ok(Json(views::collection::page(
+        &call.base, resource, "clusters", items, last, &paging,
+    )))
+}
+
+/// `GET /v1/clusters/{ident}`
+pub async fn show(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+) -> Result<Json<Value>, ApiFault> {
+    call.arguments(&[])?;
+    call.widen_for_admin();
+    let found = store::cluster(&app.database, &call.context, ident).await?;
+    let target = Target::of(found.cluster.project_id.as_deref());
+    policy::authorize(Rule::ClusterGet, &call.context, &target)?;
+    let parts = Parts {
+        cluster: &found.cluster,
+        node_groups: &found.node_groups,
+        template: found.template.as_ref(),
+    };
+    Ok(Json(views::cluster::full(parts, &call.base, call.version, true)))
+}
+
+/// `POST /v1/clusters`
+pub async fn create(
+    State(app): State<Arc<App>>,
+    call: Call,
+    body: Body,
+) -> Result<(StatusCode, Json<Value>), ApiFault> {
+    call.arguments(&[])?;
+    let given = body::read(cluster::ARGUMENT, &body.json(cluster::ARGUMENT)?, cluster::FIELDS)?;
+    cluster::check_counts(&given, call.version)?;
+    policy::authorize(Rule::ClusterCreate, &call.context, &Target::own(&call.context))?;
+    let Some(project_id) = call.context.project_id().map(str::to_owned) else {
+        return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into());
+    };
+
+    let template = template_for(&app, &call, cluster::template_ident(&given)).await?;
+    store::check_quota(&app.database, project_id, app.max_clusters_per_project).await?;
+    if template.hidden && !call.context.is_admin() {
+        return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into());
+    }
+    let new = cluster::compose(&given, &template, &call.context);
+    cluster::check_composed(&new, &template)?;
+    let image_driver = image_driver(&app, &call, &template).await?;
+    let resolved = app
+        .drivers
+        .resolve_stored(&template, image_driver.as_deref())
+        .await?;
+    resolved.driver.master_size.check(new.master_count)?;
+
+    app.conductor.cluster_create(&call.context, &new).await?;
+    wait_until_accepted(&app, &new.cluster.uuid).await;
+    Ok((StatusCode::ACCEPTED, Json(json!({"uuid": new.cluster.uuid}))))
+}
+
+/// The template of a new cluster. One that does not exist is the client's mistake (400) up to 1.9 and a missing
+/// resource (404) after that.
+async fn template_for(app: &App, call: &Call, ident: String) -> Result<ClusterTemplate, ApiFault> {
+    match store::template_or_number(&app.database, &call.context, ident).await {
+        Err(fault) if fault.status() == StatusCode::NOT_FOUND && call.version < Version::ZERO_NODES => {
+            Err(fault.with_status(StatusCode::BAD_REQUEST))
+        }
+        other => other,
+    }
+}
+
+/// The driver that the template's image names. Asked for only where the template, made by an older release, has
+/// none of its own.
+async fn image_driver(
+    app: &App,
+    call: &Call,
+    template: &ClusterTemplate,
+) -> Result<Option<String>, ApiFault> {
+    let has_driver = template
+        .driver
+        .as_deref()
+        .is_some_and(|driver| !driver.is_empty());
+    let Some(ident) = template.image_id.as_deref().filter(|_| !has_driver) else {
+        return Ok(None);
+    };
+    let image = app.images.find(&call.context, ident).await?;
+    Ok(image.for_resolution(ident).magnum_driver)
+}
+
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// Waits until a conductor has made the row, looking again after ever longer pauses. An outage of the database
+/// ends the wait early: the request is safe in its queue.
+async fn wait_until_accepted(app: &App, uuid: &ClusterUuid) {
+    let wait = async {
+        let mut pause = FIRST_LOOK;
+        loop {
+            tokio::time::sleep(pause).await;
+            match store::cluster_exists(&app.database, uuid.clone()).await {
+                Ok(false) => pause = (pause * 2).min(LONGEST_PAUSE),
+                Ok(true) | Err(_) => break,
+            }
+        }
+    };
+    if tokio::time::timeout(app.accept_wait, wait).await.is_err() {
+        tracing::warn!(
+            magnum.cluster.uuid = %uuid,
+            waited_ms = u64::try_from(app.accept_wait.as_millis()).unwrap_or(u64::MAX),
+            "no conductor has accepted the new cluster yet; it will be made when one does"
+        );
+    }
+}
+
+/// `PATCH /v1/clusters/{ident}`
+pub async fn update(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+    body: Body,
+) -> Result<(StatusCode, Json<Value>), ApiFault> {
+    let known: &[&str] = if call.version >= Version::ROLLBACK {
+        &["rollback"]
+    } else {
+        &[]
+    };
+    let rollback = call.arguments(known)?.boolean("rollback")?.unwrap_or(false);
+    let patch = patch::read(&body.json("patch")?, &cluster::PATCH_RULES)?;
+    call.widen_for_admin();
+    let found = store::cluster(&app.database, &call.context, ident).await?;
+    let target = Target::of(found.cluster.project_id.as_deref());
+    policy::authorize(Rule::ClusterUpdate, &call.context, &target)?;
+    let change = cluster::change(&patch, &found.cluster, &found.node_groups, call.version)?;
+    cluster::check_updatable(found.cluster.status)?;
+    app.conductor
+        .cluster_update(&call.context, &found.cluster, &change, rollback)
+        .await?;
+    Ok((StatusCode::ACCEPTED, Json(json!({"uuid": found.cluster.uuid}))))
+}
+
+/// `DELETE /v1/clusters/{ident}`. Allowed in every status.
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+) -> Result<StatusCode, ApiFault> {
+    call.arguments(&[])?;
+    call.widen_for_admin();
+    let found = store::cluster(&app.database, &call.context, ident).await?;
+    let target = Target::of(found.cluster.project_id.as_deref());
+    policy::authorize(Rule::ClusterDelete, &call.context, &target)?;
+    app.conductor
+        .cluster_delete(&call.context, &found.cluster.uuid)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

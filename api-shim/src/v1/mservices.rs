@@ -1,0 +1,28 @@
+//! The services, for administrators.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use magnum_common::clock;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::faults::ApiFault;
+use crate::policy::{self, Rule, Target};
+use crate::request::Call;
+use crate::{store, views};
+
+/// `GET /v1/mservices`
+pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+    call.arguments(&[])?;
+    policy::authorize(Rule::ServiceGetAll, &call.context, &Target::own(&call.context))?;
+    let services = store::services(&app.database).await?;
+    let now = clock::utc_now().naive_utc();
+    let down_after = i64::try_from(app.service_down_time.as_secs()).unwrap_or(i64::MAX);
+    let items: Vec<Value> = services
+        .iter()
+        .map(|service| views::mservice::show(service, now, down_after))
+        .collect();
+    Ok(Json(json!({"mservices": items})))
+}

@@ -1,0 +1,110 @@
+//! Labels: what is stored, how a cluster's labels come from its template's, and how the two differ.
+
+use magnum_common::model::StringMap;
+use serde_json::{Map, Value};
+
+use super::python;
+
+/// The stored form: every value as text, the way Python prints it (`true` becomes `True`).
+pub fn stored(labels: &Map<String, Value>) -> StringMap {
+    labels
+        .iter()
+        .map(|(key, value)| (key.clone(), python::str_of(value)))
+        .collect()
+}
+
+/// A cluster's labels: the template's when none were given; the given ones alone, or laid over the template's
+/// when merging was asked for.
+pub fn inherit(given: Option<StringMap>, merge: bool, template: &StringMap) -> StringMap {
+    match given {
+        Some(given) if !given.is_empty() => {
+            if merge {
+                let mut merged = template.clone();
+                merged.extend(given);
+                merged
+            } else {
+                given
+            }
+        }
+        _ => template.clone(),
+    }
+}
+
+/// How a cluster's labels differ from its template's, as three response fields show it.
+#[derive(Debug, Default, PartialEq)]
+pub struct Difference {
+    /// In both with other values; the value is the template's.
+    pub overridden: StringMap,
+    /// Only in the cluster.
+    pub added: StringMap,
+    /// Only in the template.
+    pub skipped: StringMap,
+}
+
+/// Compares a cluster's labels with the labels of its template as it is now.
+pub fn difference(own: &StringMap, parent: &StringMap) -> Difference {
+    let mut difference = Difference::default();
+    for (key, value) in own {
+        match parent.get(key) {
+            None => {
+                difference.added.insert(key.clone(), value.clone());
+            }
+            Some(theirs) if theirs != value => {
+                difference.overridden.insert(key.clone(), theirs.clone());
+            }
+            Some(_) => {}
+        }
+    }
+    for (key, value) in parent {
+        if !own.contains_key(key) {
+            difference.skipped.insert(key.clone(), value.clone());
+        }
+    }
+    difference
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(pairs: &[(&str, &str)]) -> StringMap {
+        pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn values_are_stored_as_python_prints_them() {
+        let Value::Object(given) = json!({"n": 5, "t": true, "f": 1.5, "s": "x"}) else {
+            unreachable!()
+        };
+        assert_eq!(
+            stored(&given),
+            map(&[("n", "5"), ("t", "True"), ("f", "1.5"), ("s", "x")])
+        );
+    }
+
+    #[test]
+    fn labels_are_inherited_replaced_or_merged() {
+        let template = map(&[("a", "1"), ("b", "2")]);
+        let given = map(&[("b", "3"), ("c", "4")]);
+        assert_eq!(inherit(None, true, &template), template);
+        assert_eq!(inherit(Some(StringMap::new()), false, &template), template);
+        assert_eq!(inherit(Some(given.clone()), false, &template), given);
+        assert_eq!(
+            inherit(Some(given), true, &template),
+            map(&[("a", "1"), ("b", "3"), ("c", "4")])
+        );
+    }
+
+    #[test]
+    fn the_difference_shows_the_templates_value_of_an_overridden_label() {
+        let difference = difference(&map(&[("a", "1"), ("b", "3")]), &map(&[("b", "2"), ("c", "4")]));
+        assert_eq!(difference.overridden, map(&[("b", "2")]));
+        assert_eq!(difference.added, map(&[("a", "1")]));
+        assert_eq!(difference.skipped, map(&[("c", "4")]));
+    }
+}

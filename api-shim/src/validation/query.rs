@@ -1,0 +1,214 @@
+//! Arguments of the query string, and paging.
+//!
+//! Each route names the arguments it knows; another one is a 400, so that a misspelt filter is not taken for
+//! none.
+
+use magnum_common::error::{Exception, Fault};
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use super::body::{boolean_of, invalid};
+
+/// The arguments of collections.
+pub const PAGING: &[&str] = &["marker", "limit", "sort_key", "sort_dir"];
+
+/// The arguments of one request, all of them known.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Arguments(Vec<(String, String)>);
+
+impl Arguments {
+    /// Reads a query string; `known` are the route's arguments.
+    pub fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, Fault> {
+        let mut pairs = Vec::new();
+        for pair in query
+            .unwrap_or_default()
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+        {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (key, value) = (decoded(key), decoded(value));
+            if !known.contains(&key.as_str()) {
+                return Err(Fault::new(
+                    Exception::Invalid,
+                    format!("Unknown argument: \"{key}\""),
+                ));
+            }
+            pairs.push((key, value));
+        }
+        Ok(Self(pairs))
+    }
+
+    /// The value of one argument; the last one given counts.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0
+            .iter()
+            .rev()
+            .find(|(k, _)| k == key)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// A boolean argument.
+    pub fn boolean(&self, key: &str) -> Result<Option<bool>, Fault> {
+        self.get(key)
+            .map(|text| {
+                let value = Value::String(text.to_owned());
+                boolean_of(&value).ok_or_else(|| invalid(key, &value, "unable to convert to boolean."))
+            })
+            .transpose()
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(&text.replace('+', " "))
+        .decode_utf8_lossy()
+        .into_owned()
+}
+
+/// Which way a collection is sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Direction {
+    Ascending,
+    Descending,
+}
+
+impl Direction {
+    /// The word in query strings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ascending => "asc",
+            Self::Descending => "desc",
+        }
+    }
+}
+
+/// Which part of a collection is wanted, in which order. Whether `sort_key` is a column is the database's to say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Paging {
+    /// Continue after this one.
+    pub marker: Option<String>,
+    /// At most so many; never more than the service allows.
+    pub limit: u32,
+    /// The column.
+    pub sort_key: String,
+    /// The direction.
+    pub direction: Direction,
+}
+
+impl Paging {
+    /// Reads the four arguments. `max_limit` is `[api] max_limit`.
+    pub fn from_arguments(arguments: &Arguments, max_limit: u32) -> Result<Self, Fault> {
+        let limit = match arguments.get("limit") {
+            None => max_limit,
+            Some(text) => limit(text)?.min(max_limit),
+        };
+        let marker = arguments
+            .get("marker")
+            .map(|text| match uuid::Uuid::try_parse(text) {
+                Ok(uuid) => Ok(uuid.to_string()),
+                Err(_) => Err(invalid(
+                    "marker",
+                    &Value::String(text.to_owned()),
+                    &format!("unable to convert to uuid. Error: Expected a uuid but received {text}."),
+                )),
+            })
+            .transpose()?;
+        let direction = match arguments.get("sort_dir") {
+            None | Some("asc") => Direction::Ascending,
+            Some("desc") => Direction::Descending,
+            Some(other) => {
+                return Err(Fault::new(
+                    Exception::Invalid,
+                    format!("Invalid sort direction: {other}. Acceptable values are 'asc' or 'desc'"),
+                ));
+            }
+        };
+        Ok(Self {
+            marker,
+            limit,
+            sort_key: arguments.get("sort_key").unwrap_or("id").to_owned(),
+            direction,
+        })
+    }
+}
+
+fn limit(text: &str) -> Result<u32, Fault> {
+    let number: i128 = text.trim().parse().map_err(|_| {
+        let value = Value::String(text.to_owned());
+        let reason =
+            format!("unable to convert to int. Error: invalid literal for int() with base 10: '{text}'");
+        invalid("limit", &value, &reason)
+    })?;
+    if number <= 0 {
+        return Err(Fault::new(Exception::Invalid, "Limit must be positive"));
+    }
+    Ok(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+/// The refusal of a `sort_key` that is no column.
+pub fn bad_sort_key(key: &str) -> Fault {
+    Fault::new(
+        Exception::InvalidParameterValue,
+        format!("The sort_key value \"{key}\" is an invalid field for sorting"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paging(query: &str) -> Result<Paging, String> {
+        Arguments::parse(Some(query), PAGING)
+            .and_then(|arguments| Paging::from_arguments(&arguments, 1000))
+            .map_err(|fault| fault.message)
+    }
+
+    #[test]
+    fn without_arguments_a_page_is_the_first_thousand_by_id() {
+        let page = paging("").unwrap();
+        assert_eq!((page.limit, page.sort_key.as_str()), (1000, "id"));
+        assert_eq!(page.direction, Direction::Ascending);
+        assert_eq!(page.marker, None);
+    }
+
+    #[test]
+    fn limits_are_positive_and_clamped() {
+        assert_eq!(paging("limit=5").unwrap().limit, 5);
+        assert_eq!(paging("limit=1000000").unwrap().limit, 1000);
+        assert_eq!(paging("limit=99999999999999999999").unwrap().limit, 1000);
+        for text in ["0", "-1"] {
+            assert_eq!(
+                paging(&format!("limit={text}")),
+                Err("Limit must be positive".into())
+            );
+        }
+        assert!(
+            paging("limit=1.5")
+                .unwrap_err()
+                .ends_with("invalid literal for int() with base 10: '1.5'")
+        );
+    }
+
+    #[test]
+    fn arguments_are_decoded_and_unknown_ones_refused() {
+        assert_eq!(paging("foo=bar"), Err("Unknown argument: \"foo\"".into()));
+        assert_eq!(paging("sort_key=a%20b+c").unwrap().sort_key, "a b c");
+        assert!(
+            paging("marker=zzz")
+                .unwrap_err()
+                .contains("Value: 'zzz'. unable to convert to uuid.")
+        );
+        assert_eq!(
+            paging("sort_dir=up"),
+            Err("Invalid sort direction: up. Acceptable values are 'asc' or 'desc'".into())
+        );
+    }
+
+    #[test]
+    fn boolean_arguments_take_the_usual_words() {
+        let arguments = Arguments::parse(Some("rollback=True"), &["rollback"]).unwrap();
+        assert_eq!(arguments.boolean("rollback"), Ok(Some(true)));
+        let arguments = Arguments::parse(Some("rollback=x"), &["rollback"]).unwrap();
+        assert!(arguments.boolean("rollback").is_err());
+    }
+}

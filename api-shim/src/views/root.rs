@@ -1,0 +1,60 @@
+//! Version discovery: `/` and `/v1`.
+
+use serde_json::{Map, Value, json};
+
+use super::links;
+use crate::microversion::Version;
+
+/// `GET /`.
+pub fn versions(base: &str) -> Value {
+    json!({
+        "name": "OpenStack Magnum API",
+        "description": "Magnum is an OpenStack project which aims to provide container cluster management.",
+        "versions": [{
+            "id": "v1",
+            "links": [{"href": format!("{base}/v1/"), "rel": "self"}],
+            "status": "CURRENT",
+            "max_version": Version::MAX.to_string(),
+            "min_version": Version::MIN.to_string(),
+        }],
+    })
+}
+
+/// `GET /v1`. Names every collection of the contract, also those that answer 404 for now: clients read the
+/// document for its shape.
+pub fn v1(base: &str) -> Value {
+    let mut document = Map::new();
+    document.insert("id".into(), json!("v1"));
+    document.insert(
+        "media_types".into(),
+        json!([{"base": "application/json", "type": "application/vnd.openstack.magnum.v1+json"}]),
+    );
+    document.insert(
+        "links".into(),
+        json!([
+            {"href": format!("{base}/v1/"), "rel": "self"},
+            {
+                "href": "http://docs.openstack.org/developer/magnum/dev/api-spec-v1.html",
+                "rel": "describedby",
+                "type": "text/html",
+            },
+        ]),
+    );
+    for name in [
+        "clustertemplates",
+        "clusters",
+        "quotas",
+        "certificates",
+        "mservices",
+        "stats",
+        "federations",
+    ] {
+        document.insert(name.into(), links::pair(base, &format!("{name}/")));
+    }
+    document.insert(
+        "nodegroups".into(),
+        links::pair(base, "clusters/{cluster_id}/nodegroups"),
+    );
+    document.insert("credentials".into(), links::pair(base, "credentials/"));
+    Value::Object(document)
+}
