@@ -15,7 +15,6 @@
 //! text in them, no locks that they would not expect. What only the conductor writes is in the conductor's
 //! `store` and `operations`.
 
-pub mod announced_drivers;
 pub mod clock;
 pub mod connection;
 pub mod error;

@@ -11,6 +11,8 @@
     reason = "a failed expectation is how a test fails"
 )]
 
+mod drivers;
 mod harness;
 mod house;
+mod objects;
 mod peers;

@@ -5,6 +5,7 @@
 //! error, so that one broken row does not take the whole list from everybody; asking for that row by name
 //! tells what is wrong with it.
 
+pub mod announced_drivers;
 pub mod cluster_templates;
 pub mod clusters;
 pub mod drivers;

@@ -1,7 +1,7 @@
 //! What the running conductors say they have, read from the database where there is one.
 
 use magnum_common::config::Settings;
-use magnum_common::db::announced_drivers::{self, AnnouncedDriver};
+use magnum_common::db::read::announced_drivers::{self, AnnouncedDriver};
 use magnum_common::db::{Database, DatabaseUrl, DbError, PoolOptions, now_ms};
 
 /// The announcements with the database's time, or why there are none to be had.
