@@ -11,6 +11,7 @@
     reason = "a failed expectation is how a test fails"
 )]
 
+mod config_dialect;
 mod drivers;
 mod harness;
 mod house;
