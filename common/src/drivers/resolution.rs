@@ -95,12 +95,7 @@ impl ResolutionRules {
 
     /// Whether new templates and clusters may use it.
     pub fn may_use(&self, info: &DriverInfo) -> bool {
-        !self.is_disabled(&info.name)
-            && (!info.beta
-                || self
-                    .enabled_beta_drivers
-                    .iter()
-                    .any(|enabled| *enabled == info.name))
+        !self.is_disabled(&info.name) && (!info.beta || self.enabled_beta_drivers.contains(&info.name))
     }
 
     fn is_strict(&self) -> bool {

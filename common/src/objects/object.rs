@@ -268,6 +268,10 @@ fn unsupported(class: &str) -> Fault {
 mod tests {
     use super::*;
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "reads better with json!() as arguments"
+    )]
     fn object(class: &str, version: &str, data: Value, changes: Option<Value>) -> Value {
         let mut value = json!({NAME: class, NAMESPACE: "magnum", VERSION: version, DATA: data});
         if let Some(changes) = changes {

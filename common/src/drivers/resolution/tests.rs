@@ -141,6 +141,17 @@ fn profile(name: &str) -> ResolutionRules {
     rules
 }
 
+/// Case, profile, driver of the request, os, `magnum_driver`, our answer, Magnum's.
+type RecordedCase = (
+    &'static str,
+    &'static str,
+    Option<&'static str>,
+    &'static str,
+    Option<&'static str>,
+    &'static str,
+    &'static str,
+);
+
 /// The cases of the transcripts of Magnum 23.0.0 that are about the choice. The last column says what Magnum
 /// answered where we answer differently on purpose.
 #[test]
@@ -149,8 +160,7 @@ fn recorded_cases_resolve_as_decided() {
     const NO_FLATCAR: &str = "Cluster type (vm, flatcar, kubernetes) not supported.";
     const SAME: &str = "the same";
     #[rustfmt::skip]
-    let cases: &[(&str, &str, Option<&str>, &str, Option<&str>, &str, &str)] = &[
-        // case, profile, driver of the request, os, magnum_driver, ours, Magnum's
+    let cases: &[RecordedCase] = &[
         ("fallback-alphabetical", "base", None, "ubuntu", None, "fake_alpha 0.1.0 by First", SAME),
         ("user-given", "base", Some("fake_zeta"), "ubuntu", None, "fake_zeta 0.1.0 by Request", SAME),
         ("user-alpha-explicit", "base", Some("fake_alpha"), "ubuntu", None, "fake_alpha 0.1.0 by Request", SAME),
@@ -423,7 +433,7 @@ fn oracle(a: State, b: State, named: [Option<&str>; 3], strict: bool) -> String 
     let decided = levels
         .iter()
         .zip(named)
-        .find(|(_, name)| name.is_some_and(|name| name != ""));
+        .find(|(_, name)| name.is_some_and(|name| !name.is_empty()));
     let no_type = "Cluster type (vm, ubuntu, kubernetes) not supported.".to_owned();
     if let Some((level, Some(name))) = decided {
         return match state(name).map_or(Verdict::NoDriver, |state| verdict(state, strict)) {
