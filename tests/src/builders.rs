@@ -49,6 +49,10 @@ impl ConfigFile {
 
     /// Sets one option.
     #[must_use]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "callers have numbers and texts made on the spot"
+    )]
     pub fn set(mut self, section: &str, option: &str, value: impl ToString) -> Self {
         self.sections
             .entry(section.to_owned())

@@ -167,7 +167,8 @@ impl Deployment {
 
     /// All operations, as `magnum-conductor operations list` tells them.
     pub async fn operations(&self) -> Result<Vec<Value>> {
-        let launch = Launch::program("magnum-conductor")?.args(["operations", "list", "--json", "--all"]);
+        let launch =
+            Launch::program("magnum-conductor")?.args(["operations", "list", "--json", "--limit", "100000"]);
         let text = launch.config(&self.config_file("operations")?).output().await?;
         serde_json::from_str(&text).with_context(|| text)
     }
