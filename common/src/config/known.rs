@@ -16,6 +16,7 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
         "DEFAULT",
         &[
             "bindir",
+            "periodic_interval_max",
             "tempdir",
             "password_symbols",
             "rootwrap_config",

@@ -1,7 +1,7 @@
 //! The typed sections, which together are the option table.
 //!
-//! Names, forms and defaults are Magnum's unless marked `ours true`. An option appears here only if something
-//! reads it; the rest of Magnum's options are listed in `known.rs` and have no effect.
+//! Names, forms and defaults are Magnum's unless marked `ours true`. The rest of Magnum's
+//! options, which have no effect here, are listed in `known.rs`.
 
 mod api;
 mod certificates;

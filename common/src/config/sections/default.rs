@@ -28,8 +28,6 @@ section! {
 
         /// Whether this conductor takes part in status polling. Its heartbeat is not affected.
         periodic_enable: bool as Bool = true;
-        /// Longest pause between two passes of periodic work, in seconds.
-        periodic_interval_max: Duration as Seconds<100> = Duration::from_secs(60);
         /// Seconds without a heartbeat after which a conductor counts as down.
         service_down_time: Duration as Seconds<1000> = Duration::from_secs(180);
 
