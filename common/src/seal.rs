@@ -142,7 +142,10 @@ impl JournalKey {
         // Written beside and linked into place, so that nobody ever reads half a key.
         let unique = uuid::Uuid::new_v4().simple().to_string();
         let draft = path.with_file_name(format!(".journal-key-{unique}"));
-        let written = write_private(&draft, &text).and_then(|()| fs::hard_link(&draft, path));
+        let written = write_private(&draft, &text).and_then(|()| {
+            belong_to_folder(&draft)?;
+            fs::hard_link(&draft, path)
+        });
         let removed = fs::remove_file(&draft);
         match written {
             Ok(()) => removed.map(|()| true).map_err(failed),
@@ -222,6 +225,18 @@ impl JournalKey {
             })
             .ok_or(SealError::WrongKey)
     }
+}
+
+/// Made by root in the service user's folder, the file has to be the service user's: nobody else may read it.
+fn belong_to_folder(path: &Path) -> io::Result<()> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
+        return Ok(());
+    };
+    let (file, folder) = (fs::metadata(path)?, fs::metadata(folder)?);
+    if file.uid() == 0 && folder.uid() != 0 {
+        std::os::unix::fs::chown(path, Some(folder.uid()), Some(folder.gid()))?;
+    }
+    Ok(())
 }
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {

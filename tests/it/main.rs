@@ -12,8 +12,12 @@
 )]
 
 mod config_dialect;
+mod database;
 mod drivers;
 mod harness;
 mod house;
+mod migrations;
 mod objects;
 mod peers;
+mod probe;
+mod rows;

@@ -23,27 +23,29 @@ fn failed(error: Box<dyn std::error::Error + Send + Sync>) -> DbError {
 
 /// Applies what is missing and names it.
 pub(super) fn upgrade(conn: &mut AnyConnection) -> Result<Vec<String>, DbError> {
+    let (_, pending) = state(conn)?;
     let applied = match conn {
         #[cfg(feature = "sqlite")]
-        AnyConnection::Sqlite(conn) => run_pending(conn, SQLITE),
+        AnyConnection::Sqlite(conn) => conn.run_pending_migrations(SQLITE).map(drop),
         #[cfg(feature = "mysql")]
-        AnyConnection::Mysql(conn) => run_pending(conn, MYSQL),
+        AnyConnection::Mysql(conn) => conn.run_pending_migrations(MYSQL).map(drop),
         #[cfg(feature = "postgres")]
-        AnyConnection::Postgres(conn) => run_pending(conn, POSTGRES),
+        AnyConnection::Postgres(conn) => conn.run_pending_migrations(POSTGRES).map(drop),
     };
-    applied.map_err(failed)
+    applied.map_err(failed)?;
+    Ok(pending)
 }
 
 /// Takes back all of our migrations; Magnum's tables stay. The journal is lost. For tests and for operators who
 /// leave us for good; no program does it by itself.
-pub fn revert_all(conn: &mut AnyConnection) -> Result<Vec<String>, DbError> {
+pub fn revert_all(conn: &mut AnyConnection) -> Result<(), DbError> {
     let reverted = match conn {
         #[cfg(feature = "sqlite")]
-        AnyConnection::Sqlite(conn) => revert(conn, SQLITE),
+        AnyConnection::Sqlite(conn) => conn.revert_all_migrations(SQLITE).map(drop),
         #[cfg(feature = "mysql")]
-        AnyConnection::Mysql(conn) => revert(conn, MYSQL),
+        AnyConnection::Mysql(conn) => conn.revert_all_migrations(MYSQL).map(drop),
         #[cfg(feature = "postgres")]
-        AnyConnection::Postgres(conn) => revert(conn, POSTGRES),
+        AnyConnection::Postgres(conn) => conn.revert_all_migrations(POSTGRES).map(drop),
     };
     reverted.map_err(failed)
 }
@@ -98,30 +100,6 @@ fn applied(conn: &mut AnyConnection) -> Result<Vec<String>, DbError> {
 }
 
 type Boxed = Box<dyn std::error::Error + Send + Sync>;
-
-fn run_pending<DB, C>(conn: &mut C, source: EmbeddedMigrations) -> Result<Vec<String>, Boxed>
-where
-    DB: diesel::backend::Backend,
-    C: MigrationHarness<DB>,
-{
-    Ok(conn
-        .run_pending_migrations(source)?
-        .iter()
-        .map(ToString::to_string)
-        .collect())
-}
-
-fn revert<DB, C>(conn: &mut C, source: EmbeddedMigrations) -> Result<Vec<String>, Boxed>
-where
-    DB: diesel::backend::Backend,
-    C: MigrationHarness<DB>,
-{
-    Ok(conn
-        .revert_all_migrations(source)?
-        .iter()
-        .map(ToString::to_string)
-        .collect())
-}
 
 fn names<DB: diesel::backend::Backend>(source: EmbeddedMigrations) -> Result<Vec<String>, Boxed> {
     let mut names: Vec<String> = MigrationSource::<DB>::migrations(&source)?

@@ -1,0 +1,154 @@
+//! `magnum-db-manage`: brings a database to what this release needs.
+//!
+//! The commands are Magnum's (`upgrade`, `version`, `stamp`). What they may do to a database is in
+//! [`magnum_common::db::migrate`]. `upgrade` also makes the journal key file where there is none, since it is
+//! the one command that every installation runs before its first start.
+//!
+//! Where it differs from Magnum's command: it works on SQLite and PostgreSQL too; there is no `revision` (that
+//! one is for Magnum's developers); `upgrade` knows one target, the head.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use magnum_common::config::{ConfigArgs, Settings};
+use magnum_common::db::{DbError, migrate};
+use magnum_common::seal::JournalKey;
+
+/// Creates and upgrades the database of Magnum.
+///
+/// Takes the database of [database] connection in magnum.conf: an empty one, or that of Magnum 18 (2024.1) or
+/// later. Stop no service for it, except Python services older than the tables' new revision.
+#[derive(Debug, Parser)]
+#[command(name = "magnum-db-manage", version)]
+pub struct Args {
+    #[command(flatten)]
+    config: ConfigArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Brings the tables to what this release needs, and makes the journal key file if there is none
+    Upgrade {
+        /// Only the newest is possible: head, or its name
+        #[arg(default_value = "head")]
+        revision: String,
+    },
+    /// Shows where the database stands
+    Version,
+    /// Writes the revision of Magnum's tables down without touching them
+    #[command(
+        long_about = "Writes the revision of Magnum's tables down without touching them. Only for a \
+        database whose tables are known to be at that revision but whose table alembic_version was lost."
+    )]
+    Stamp {
+        /// c0f832afc4fd (Magnum 18 to 22) or b3e1cf4a2d5e (Magnum 23, also called head)
+        revision: String,
+    },
+}
+
+/// Does what the arguments say; results go to `out`, complaints to `err`.
+///
+/// # Errors
+/// When `out` or `err` cannot be written.
+pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<ExitCode> {
+    let loaded = match Settings::load(&args.config) {
+        Ok(loaded) => loaded,
+        Err(errors) => {
+            writeln!(err, "{errors}")?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    for warning in &loaded.warnings {
+        writeln!(err, "warning: {}: {}", warning.place, warning.message)?;
+    }
+    let done = match args.command {
+        Command::Upgrade { revision } => upgrade(&loaded.settings, &revision, out).await,
+        Command::Version => version(&loaded.settings, out).await,
+        Command::Stamp { revision } => stamp(&loaded.settings, &revision, out).await,
+    };
+    match done {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(Failure::Output(error)) => Err(error),
+        Err(Failure::Told(text)) => {
+            writeln!(err, "magnum-db-manage: {text}")?;
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+enum Failure {
+    /// The output is gone: nobody to tell.
+    Output(io::Error),
+    /// For the person at the terminal.
+    Told(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<DbError> for Failure {
+    fn from(error: DbError) -> Self {
+        Self::Told(error.to_string())
+    }
+}
+
+async fn upgrade(settings: &Settings, revision: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    if revision != "head" && revision != migrate::HEAD.as_str() {
+        return Err(Failure::Told(format!(
+            "cannot upgrade to '{revision}': this release knows one target, {} (head)",
+            migrate::HEAD
+        )));
+    }
+    let report = migrate::upgrade(&settings.database).await?;
+    for line in &report {
+        writeln!(out, "{line}")?;
+    }
+    if report.is_empty() {
+        writeln!(
+            out,
+            "nothing to do: the database is at revision {}",
+            migrate::HEAD
+        )?;
+    }
+    let path = &settings.conductor.journal_key_file;
+    let made = JournalKey::create_if_missing(path).map_err(|error| {
+        Failure::Told(format!(
+            "the database is ready, but there is no journal key: {error}"
+        ))
+    })?;
+    if made {
+        writeln!(
+            out,
+            "made the journal key file {} (mode 600); copy it to the same place on every conductor host",
+            path.display()
+        )?;
+    }
+    Ok(())
+}
+
+async fn version(settings: &Settings, out: &mut dyn Write) -> Result<(), Failure> {
+    let version = migrate::version(&settings.database).await?;
+    match version.magnum {
+        Some(revision) => writeln!(out, "Current DB revision is {revision}")?,
+        None => writeln!(out, "Current DB revision is none")?,
+    }
+    for name in &version.conductor {
+        writeln!(out, "applied {name}")?;
+    }
+    for name in &version.pending {
+        writeln!(out, "missing {name}")?;
+    }
+    Ok(())
+}
+
+async fn stamp(settings: &Settings, revision: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    let revision = migrate::stamp(&settings.database, revision).await?;
+    writeln!(out, "stamped revision {revision}; the tables were not touched")?;
+    Ok(())
+}
