@@ -39,7 +39,7 @@ mod request;
 mod server;
 mod settings;
 mod target;
-mod topology;
+pub mod topology;
 mod transport;
 mod url;
 

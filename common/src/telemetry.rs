@@ -74,7 +74,9 @@ pub mod field {
 
 /// Libraries whose ordinary messages help nobody who runs a cloud.
 const QUIET: &[(&str, LevelFilter)] = &[
-    ("lapin", LevelFilter::WARN),
+    ("lapin", LevelFilter::ERROR),
+    // It would print whole messages that could not be delivered, and those hold tokens.
+    ("lapin::returned_messages", LevelFilter::OFF),
     ("amq_protocol", LevelFilter::WARN),
     ("async_rs", LevelFilter::WARN),
     ("hyper", LevelFilter::INFO),
@@ -239,6 +241,7 @@ mod tests {
         assert!(!filter.would_enable("magnum::common::rpc", &Level::WARN));
         assert!(filter.would_enable("magnum_conductor::app", &Level::DEBUG));
         assert!(filter.would_enable("lapin::channel", &Level::DEBUG));
+        assert!(!filter.would_enable("lapin::returned_messages", &Level::WARN), "it prints bodies");
     }
 
     #[test]

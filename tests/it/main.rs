@@ -14,6 +14,7 @@
 mod config_dialect;
 mod database;
 mod drivers;
+mod broker;
 mod harness;
 mod house;
 mod migrations;
@@ -21,3 +22,4 @@ mod objects;
 mod peers;
 mod probe;
 mod rows;
+mod wire;

@@ -137,8 +137,8 @@ impl DeadLetters {
         OutgoingMessage {
             route: target::direct(&self.queue),
             mandatory: true,
-            content_type: message.content_type.clone().unwrap_or_default(),
-            content_encoding: message.content_encoding.clone().unwrap_or_default(),
+            content_type: message.content_type.clone(),
+            content_encoding: message.content_encoding.clone(),
             expiration: None,
             headers,
             body: message.body.clone(),

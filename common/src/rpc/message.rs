@@ -58,9 +58,9 @@ pub struct OutgoingMessage {
     /// Whether the broker must tell when no queue takes it.
     pub mandatory: bool,
     /// `content_type`.
-    pub content_type: String,
+    pub content_type: Option<String>,
     /// `content_encoding`.
-    pub content_encoding: String,
+    pub content_encoding: Option<String>,
     /// After this the broker drops it.
     pub expiration: Option<Duration>,
     /// Text headers; oslo's are an empty table.
@@ -77,8 +77,8 @@ impl OutgoingMessage {
         Self {
             route,
             mandatory: true,
-            content_type: format.content_type().to_owned(),
-            content_encoding: format.content_encoding().to_owned(),
+            content_type: Some(format.content_type().to_owned()),
+            content_encoding: Some(format.content_encoding().to_owned()),
             expiration: None,
             headers: Vec::new(),
             body: body.into(),

@@ -178,9 +178,13 @@ impl WireRequest {
 /// Magnum's endpoints have no target, so they implement version 1.0 in no namespace and nothing else.
 fn check_version(method: &str, namespace: Option<&Value>, version: Option<&Value>) -> Result<(), Fault> {
     let wanted = match version {
-        None => "1.0".to_owned(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
+        None => "1.0",
+        Some(Value::String(text)) => text,
+        Some(Value::Null) => "None",
+        Some(other) => {
+            let text = format!("`version` of {method} must be a string, not {}", kind(other));
+            return Err(Fault::new(Exception::AttributeError, text));
+        }
     };
     let in_namespace = matches!(namespace, Some(value) if !value.is_null());
     if wanted == "1.0" && !in_namespace {

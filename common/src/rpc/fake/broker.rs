@@ -115,8 +115,8 @@ impl Broker {
             let stored = Stored {
                 message: RawMessage {
                     queue: queue.clone(),
-                    content_type: Some(outgoing.content_type.clone()),
-                    content_encoding: Some(outgoing.content_encoding.clone()),
+                    content_type: outgoing.content_type.clone(),
+                    content_encoding: outgoing.content_encoding.clone(),
                     compression: header("compression"),
                     redelivered: false,
                     body: outgoing.body.clone(),

@@ -29,6 +29,10 @@ use crate::rpc::transport::{ListenCommand, ListenSpec};
 /// How long a goodbye to the broker may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long declaring and consuming may take. A broker that has just come back can leave a declaration of a
+/// quorum queue unanswered for ever; asked again on a new connection, it answers.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Who is to be told that the listener has stopped.
 type Stopped = Option<oneshot::Sender<()>>;
 
@@ -63,11 +67,14 @@ struct Orders {
     paused: bool,
 }
 
+/// What comes out of all consumers of a session.
+type Items = SelectAll<BoxStream<'static, Item>>;
+
 /// An open connection with its consumers.
 struct Session {
     connection: Connection,
     channel: Channel,
-    items: SelectAll<BoxStream<'static, Item>>,
+    items: Items,
 }
 
 impl Supervisor {
@@ -160,16 +167,24 @@ impl Supervisor {
     async fn open(&self, consuming: bool) -> Result<Session, String> {
         let opened = self.opener.open(self.spec.purpose).await;
         let connection = opened.map_err(|error| error.to_string())?;
-        let channel = self.declare(&connection).await.map_err(|error| explain(&error))?;
-        let mut session = Session {
-            connection,
-            channel,
-            items: SelectAll::new(),
-        };
-        if consuming {
-            session.consume(&self.spec.declarations).await?;
+        match timeout(SETUP_TIMEOUT, self.set_up(&connection, consuming)).await {
+            Ok(Ok((channel, items))) => Ok(Session {
+                connection,
+                channel,
+                items,
+            }),
+            Ok(Err(error)) => Err(explain(&error)),
+            Err(_) => Err("the broker did not answer a declaration within 10 s".to_owned()),
         }
-        Ok(session)
+    }
+
+    async fn set_up(&self, connection: &Connection, consuming: bool) -> lapin::Result<(Channel, Items)> {
+        let channel = self.declare(connection).await?;
+        let mut items = SelectAll::new();
+        if consuming {
+            start_consuming(&channel, &self.spec.declarations, &mut items).await?;
+        }
+        Ok((channel, items))
     }
 
     async fn declare(&self, connection: &Connection) -> lapin::Result<Channel> {
@@ -206,7 +221,11 @@ impl Supervisor {
                     }
                     Some(ListenCommand::Resume(done)) => {
                         let was_paused = std::mem::replace(&mut orders.paused, false);
-                        let resumed = if was_paused { session.consume(&self.spec.declarations).await } else { Ok(()) };
+                        let resumed = if was_paused {
+                            self.resume(&mut session).await
+                        } else {
+                            Ok(())
+                        };
                         let _gone = done.send(());
                         if let Err(reason) = resumed {
                             break End::Lost(reason);
@@ -237,6 +256,16 @@ impl Supervisor {
     }
 }
 
+impl Supervisor {
+    async fn resume(&self, session: &mut Session) -> Result<(), String> {
+        let resuming = start_consuming(&session.channel, &self.spec.declarations, &mut session.items);
+        match timeout(SETUP_TIMEOUT, resuming).await {
+            Ok(resumed) => resumed.map_err(|error| explain(&error)),
+            Err(_) => Err("the broker did not answer within 10 s".to_owned()),
+        }
+    }
+}
+
 impl Orders {
     /// Runs `work` while obeying orders; a stop ends it.
     async fn obey_during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Stopped> {
@@ -262,16 +291,15 @@ impl Orders {
     }
 }
 
-impl Session {
-    async fn consume(&mut self, declarations: &[Declaration]) -> Result<(), String> {
-        let consumers = consume(&self.channel, declarations)
-            .await
-            .map_err(|error| explain(&error))?;
-        for consumer in consumers {
-            self.items.push(items(consumer));
-        }
-        Ok(())
+async fn start_consuming(
+    channel: &Channel,
+    declarations: &[Declaration],
+    items: &mut Items,
+) -> lapin::Result<()> {
+    for consumer in consume(channel, declarations).await? {
+        items.push(items_of(consumer));
     }
+    Ok(())
 }
 
 /// Cancels the consumers of a list. What they had been sent still comes out of the session.
@@ -294,7 +322,7 @@ async fn close(connection: &Connection, channel: &Channel, delete: Option<&str>)
 }
 
 /// A consumer's deliveries, and then word that they are over.
-fn items(consumer: Consumer) -> BoxStream<'static, Item> {
+fn items_of(consumer: Consumer) -> BoxStream<'static, Item> {
     let queue = consumer.queue().to_string();
     consumer
         .map(move |delivery| match delivery {

@@ -213,11 +213,15 @@ fn properties(message: &OutgoingMessage) -> Result<BasicProperties, String> {
         headers.insert(short(name)?, AMQPValue::LongString(value.as_str().into()));
     }
     let mut properties = BasicProperties::default()
-        .with_content_type(short(&message.content_type)?)
-        .with_content_encoding(short(&message.content_encoding)?)
         .with_headers(headers)
         .with_delivery_mode(DELIVERY_MODE)
         .with_priority(0);
+    if let Some(content_type) = &message.content_type {
+        properties = properties.with_content_type(short(content_type)?);
+    }
+    if let Some(content_encoding) = &message.content_encoding {
+        properties = properties.with_content_encoding(short(content_encoding)?);
+    }
     if let Some(expiration) = message.expiration {
         properties = properties.with_expiration(short(&expiration.as_millis().to_string())?);
     }

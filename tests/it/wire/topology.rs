@@ -1,0 +1,180 @@
+//! Declarations equal the recorded ones, method by method, for every option that changes a shared thing.
+
+use magnum_common::rpc::topology::{self, Argument, Arguments, Declaration, ExchangeKind};
+use magnum_common::rpc::{Names, RabbitOptions, RpcOptions};
+use serde_json::{Map, Value, json};
+
+use super::load_all;
+
+/// Options that only change queues of one process, which we leave as they are: no peer can tell.
+const PRIVATE: &[&str] = &[
+    "all_modern",
+    "rabbit_stream_fanout",
+    "rabbit_stream_fanout_ttl0",
+    "use_queue_manager",
+];
+
+fn names() -> Names {
+    Names {
+        exchange: "magnum".to_owned(),
+        topic: "magnum-conductor".to_owned(),
+    }
+}
+
+/// The recording's options, given as an operator would in the URL.
+fn options(recording: &Value) -> RabbitOptions {
+    let query: Vec<String> = recording["options"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, value)| {
+            format!(
+                "{name}={}",
+                value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+            )
+        })
+        .collect();
+    let url = format!("rabbit://guest:guest@localhost/?{}", query.join("&"));
+    RpcOptions::for_url(&url).unwrap().rabbit
+}
+
+fn arguments(arguments: &Arguments) -> Value {
+    let value = |argument: &Argument| match argument {
+        Argument::Text(text) => json!(text),
+        Argument::Number(number) => json!(number),
+        Argument::Flag(flag) => json!(flag),
+    };
+    Value::Object(
+        arguments
+            .iter()
+            .map(|(name, a)| ((*name).to_owned(), value(a)))
+            .collect(),
+    )
+}
+
+/// A declaration in the recorder's words. What is constant here is constant in the rabbit transport too.
+fn method(declaration: &Declaration) -> Value {
+    match declaration {
+        Declaration::Prefetch(count) => json!({
+            "method": "basic.qos", "prefetch_size": 0, "prefetch_count": count, "global": false,
+        }),
+        Declaration::Exchange(exchange) => json!({
+            "method": "exchange.declare", "exchange": exchange.name,
+            "type": match exchange.kind { ExchangeKind::Topic => "topic", ExchangeKind::Fanout => "fanout" },
+            "passive": false, "durable": exchange.durable, "auto_delete": exchange.auto_delete,
+            "internal": false, "nowait": false, "arguments": {},
+        }),
+        Declaration::Queue(queue) => json!({
+            "method": "queue.declare", "queue": queue.name, "passive": false, "durable": queue.durable,
+            "exclusive": false, "auto_delete": queue.auto_delete, "nowait": false,
+            "arguments": arguments(&queue.arguments),
+        }),
+        Declaration::Bind {
+            queue,
+            exchange,
+            routing_key,
+        } => json!({
+            "method": "queue.bind", "queue": queue, "exchange": exchange, "routing_key": routing_key,
+            "nowait": false, "arguments": {},
+        }),
+        Declaration::Consume {
+            queue,
+            tag,
+            arguments: given,
+        } => json!({
+            "method": "basic.consume", "queue": queue, "consumer_tag": tag, "no_local": false, "no_ack": false,
+            "exclusive": false, "nowait": false, "arguments": arguments(given),
+        }),
+    }
+}
+
+fn methods(list: &[Declaration]) -> Vec<Value> {
+    list.iter().map(method).collect()
+}
+
+/// The recorded methods without the recorder's own fields, publishes and confirm mode left out.
+fn recorded(list: &Value) -> Vec<Value> {
+    list.as_array()
+        .unwrap()
+        .iter()
+        .filter(|method| {
+            !matches!(
+                method["method"].as_str(),
+                Some("basic.publish" | "confirm.select")
+            )
+        })
+        .map(|method| {
+            let fields = method.as_object().unwrap().iter();
+            let kept: Map<String, Value> = fields
+                .filter(|(name, _)| !matches!(name.as_str(), "conn" | "from"))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+            Value::Object(kept)
+        })
+        .collect()
+}
+
+/// The queue name in a recording that begins with `prefix`: some are random.
+fn queue_named(list: &[Value], prefix: &str) -> String {
+    let name = list.iter().find_map(|method| {
+        let name = method["queue"].as_str()?;
+        name.starts_with(prefix).then(|| name.to_owned())
+    });
+    name.unwrap_or_else(|| panic!("no queue {prefix}…"))
+}
+
+#[test]
+fn a_servers_start_equals_the_recording_for_each_option() {
+    let mut compared = 0;
+    for (name, recording) in load_all("rpc/topology", "") {
+        if PRIVATE.contains(&name.as_str()) {
+            continue;
+        }
+        let expected = recorded(&recording["server_start"]);
+        let server_id = queue_named(&expected, "magnum-conductor.").replace("magnum-conductor.", "");
+        let fanout = queue_named(&expected, "magnum-conductor_fanout_");
+        let ours = topology::server(&names(), &server_id, &fanout, &options(&recording));
+        assert_eq!(methods(&ours), expected, "{name}");
+        compared += 1;
+    }
+    assert_eq!(compared, 12);
+}
+
+#[test]
+fn a_callers_declarations_equal_the_recording_for_each_option() {
+    for (name, recording) in load_all("rpc/topology", "") {
+        if PRIVATE.contains(&name.as_str()) {
+            continue;
+        }
+        let expected = recorded(&recording["call_and_fanout"]);
+        let options = options(&recording);
+        let mut ours = topology::reply_listener(&queue_named(&expected, "reply_"), &options);
+        ours.push(topology::control_exchange(&names(), &options));
+        ours.push(topology::fanout_exchange(&names(), &options));
+        assert_eq!(methods(&ours), expected, "{name}");
+    }
+}
+
+#[test]
+fn shared_things_equal_the_recording_also_where_private_queues_differ() {
+    for (name, recording) in load_all("rpc/topology", "") {
+        let expected = recorded(&recording["server_start"]);
+        let server_id = queue_named(&expected, "magnum-conductor.").replace("magnum-conductor.", "");
+        let ours = methods(&topology::server(
+            &names(),
+            &server_id,
+            "private",
+            &options(&recording),
+        ));
+        let shared = |list: &[Value]| -> Vec<Value> {
+            let is_shared = |method: &&Value| {
+                let queue = method["queue"].as_str().unwrap_or_default();
+                method["method"] != "basic.consume"
+                    && queue != "private"
+                    && !queue.starts_with("magnum-conductor_fanout")
+            };
+            list.iter().filter(is_shared).cloned().collect()
+        };
+        assert_eq!(shared(&ours), shared(&expected), "{name}");
+    }
+}
