@@ -122,8 +122,11 @@ impl ApiFault {
         } else {
             &self.detail
         };
-        // The title ends before the first dot, wherever that is: clients print it and compare it.
-        let title = detail.split('.').next().unwrap_or(detail);
+        let title = match self.origin {
+            Origin::Framework => self.status.canonical_reason().unwrap_or(detail),
+            // Ends before the first dot, wherever that is: clients print it and compare it.
+            Origin::Controller => detail.split('.').next().unwrap_or(detail),
+        };
         json!({"errors": [{
             "request_id": request_id,
             "code": code,

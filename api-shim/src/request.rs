@@ -13,7 +13,8 @@ use axum::http::uri::{PathAndQuery, Uri};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
 use magnum_common::context::RequestContext;
 use magnum_common::ids::RequestId;
 use serde_json::Value;
@@ -90,10 +91,10 @@ pub struct Body {
     bytes: Bytes,
 }
 
-impl<S: Send + Sync> FromRequest<S> for Body {
+impl FromRequest<Arc<App>> for Body {
     type Rejection = ApiFault;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiFault> {
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiFault> {
         let content_type = request
             .headers()
             .get(header::CONTENT_TYPE)
@@ -106,20 +107,41 @@ impl<S: Send + Sync> FromRequest<S> for Body {
                     .trim()
                     .to_ascii_lowercase()
             });
-        match Bytes::from_request(request, state).await {
-            Ok(bytes) => Ok(Self { content_type, bytes }),
-            Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-                Err(ApiFault::framework(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    "The body is larger than [oslo_middleware] max_request_body_size allows",
-                ))
-            }
+        match read(request.into_body(), app.max_body_bytes).await {
+            Ok(Some(bytes)) => Ok(Self { content_type, bytes }),
+            Ok(None) => Err(ApiFault::framework(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "The body is larger than [oslo_middleware] max_request_body_size allows",
+            )),
             Err(_) => Err(ApiFault::framework(
                 StatusCode::BAD_REQUEST,
                 "The body could not be read",
             )),
         }
     }
+}
+
+/// How much of a body that is too large is read and thrown away. Answered at once instead, a client that is
+/// still sending would see its connection break and never the answer.
+const DISCARD: usize = 64 * 1024 * 1024;
+
+/// The whole body; `None` when it is larger than `limit`.
+async fn read(body: axum::body::Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
+    let mut stream = body.into_data_stream();
+    let mut kept = BytesMut::new();
+    let mut arrived = 0_usize;
+    while let Some(part) = stream.next().await {
+        let part = part?;
+        arrived = arrived.saturating_add(part.len());
+        if arrived <= limit {
+            kept.extend_from_slice(&part);
+        } else if arrived > DISCARD {
+            break;
+        } else {
+            kept.clear();
+        }
+    }
+    Ok((arrived <= limit).then(|| kept.freeze()))
 }
 
 const JSON_TYPES: [&str; 3] = ["application/json", "text/javascript", "application/javascript"];

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -17,7 +16,6 @@ use crate::{faults, health, request};
 
 /// The routes, with everything around them. Innermost first: identity and version, panics, fault bodies, ids.
 pub fn routes(app: Arc<App>) -> Router {
-    let body_limit = app.max_body_bytes;
     let v1 = Router::new()
         .route("/v1", get(root::v1))
         .route(
@@ -48,7 +46,6 @@ pub fn routes(app: Arc<App>) -> Router {
         .merge(v1)
         .fallback(faults::not_found)
         .method_not_allowed_fallback(faults::method_not_allowed)
-        .layer(DefaultBodyLimit::max(body_limit))
         .layer(CatchPanicLayer::custom(faults::panicked))
         .layer(from_fn(faults::render))
         .layer(from_fn(request::identify))

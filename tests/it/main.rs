@@ -21,5 +21,6 @@ mod migrations;
 mod objects;
 mod peers;
 mod probe;
+mod rest;
 mod rows;
 mod wire;
