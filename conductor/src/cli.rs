@@ -4,3 +4,95 @@ pub mod config_dump;
 pub mod db_manage;
 pub mod driver_manage;
 pub mod operations;
+pub mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use magnum_common::config::{ConfigArgs, Settings};
+
+use crate::drivers::exec::guard::{self, GuardArgs};
+
+/// Accepts Magnum's requests from AMQP, records them, and has drivers carry them out.
+#[derive(Debug, Parser)]
+#[command(name = "magnum-conductor", version)]
+pub struct Arguments {
+    #[command(flatten)]
+    config: ConfigArgs,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the service (the default)
+    Run,
+    /// Show the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Look at recorded operations, and act on them
+    Operations(operations::OperationsArgs),
+    /// The guard of a driver's program: started by the conductor itself.
+    #[command(name = guard::SUB_COMMAND, hide = true)]
+    Guard(GuardArgs),
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Every value in effect and where it was written; secrets are masked
+    Dump,
+    /// A sample file with every option
+    Sample,
+    /// A list of all options in Markdown
+    Reference,
+}
+
+/// Carries out what the command line says.
+pub fn main(arguments: Arguments) -> ExitCode {
+    let outcome = match arguments.command {
+        None | Some(Command::Run) => run::run(&arguments.config),
+        Some(Command::Config(ConfigCommand::Dump)) => config_dump::run(&arguments.config),
+        Some(Command::Config(ConfigCommand::Sample)) => config_dump::sample(),
+        Some(Command::Config(ConfigCommand::Reference)) => config_dump::reference(),
+        Some(Command::Operations(args)) => on_journal(&arguments.config, args),
+        Some(Command::Guard(args)) => {
+            return guard::run(&args, std::process::Stdio::inherit()).into();
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The log may not be set up yet, and an operator at a terminal must see why nothing runs.
+            eprintln!("magnum-conductor: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn on_journal(config: &ConfigArgs, args: operations::OperationsArgs) -> anyhow::Result<()> {
+    let loaded = Settings::load(config)?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(operations::run(&loaded.settings, args))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn no_sub_command_runs_the_service_and_options_may_stand_anywhere() {
+        let plain = Arguments::parse_from(["magnum-conductor", "--config-file", "a"]);
+        assert!(plain.command.is_none());
+        let dump = Arguments::parse_from(["magnum-conductor", "config", "dump", "--config-file", "a"]);
+        assert_eq!(dump.config.files.len(), 1);
+    }
+}

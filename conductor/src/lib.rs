@@ -4,10 +4,14 @@
 //! [`operations`] claim it and walk it through its steps, [`workflows`] say which steps and call [`drivers`].
 //! Each of these knows the ones after it and none before. [`store`] writes Magnum's tables for them.
 
+pub mod app;
 pub mod cli;
 pub mod drivers;
 pub mod handlers;
+pub mod http;
+pub mod metric_definitions;
 pub mod operations;
+pub mod periodic;
 pub mod rpc;
 pub mod store;
 pub mod workflows;

@@ -1,3 +1,10 @@
-//! Not filled yet.
+//! The `magnum-conductor` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use magnum_conductor::cli;
+
+fn main() -> ExitCode {
+    cli::main(cli::Arguments::parse())
+}

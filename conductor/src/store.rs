@@ -30,5 +30,6 @@ pub(crate) use insert_many;
 pub mod announcements;
 pub mod cluster_driver;
 pub mod clusters;
+pub mod journal_stats;
 pub mod node_groups;
 pub mod polls;

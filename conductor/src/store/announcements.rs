@@ -48,6 +48,15 @@ impl Row {
         }
     }
 
+    /// The same under the folder's path: for a folder whose driver is there already.
+    pub fn failed_folder(error: &LoadError) -> Self {
+        Self::failed(&LoadError {
+            name: None,
+            version: None,
+            ..error.clone()
+        })
+    }
+
     /// What makes a row unique for one conductor.
     pub fn key(&self) -> (&str, &str) {
         (&self.announcement.name, &self.announcement.version)

@@ -7,17 +7,17 @@
 //!
 //! A batch costs a fixed number of queries, however large it is.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use magnum_common::db::rows::{ClusterRow, ClusterTemplateRow, NodeGroupRow};
 use magnum_common::db::write::unless_exists;
 use magnum_common::db::{self, AnyConnection, DbError, schema};
 use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
-use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup};
+use magnum_common::model::ClusterStatus;
+
+use crate::workflows::DriverRef;
 
 use schema::conductor_cluster_driver::dsl as driver;
 use schema::conductor_cluster_poll::dsl as poll;
@@ -33,7 +33,7 @@ pub struct Claimed {
     /// Looks that failed one after the other.
     pub failures: i32,
     /// The driver that built it, by name and version, when that is known.
-    pub driver: Option<(String, String)>,
+    pub driver: Option<DriverRef>,
     /// The operation that waits for the outcome.
     pub operation: Option<OperationId>,
 }
@@ -68,10 +68,12 @@ pub fn add_missing(conn: &mut AnyConnection, limit: u32) -> Result<bool, DbError
     unless_exists(conn, |conn| diesel::sql_query(insert).execute(conn))
 }
 
-/// Claims clusters that are due. To be run in a transaction of its own.
+/// Claims clusters that are due and whose driver, when it is known, is one of `drivers`. To be run in a
+/// transaction of its own.
 pub fn claim(
     conn: &mut AnyConnection,
     me: &ConductorId,
+    drivers: &[String],
     term: Duration,
     limit: i64,
 ) -> Result<Vec<Claimed>, DbError> {
@@ -80,6 +82,13 @@ pub fn claim(
     let free = sql::<Bool>(FREE).or(poll::lease_expires_ms.le(now.nullable()).assume_not_null());
     let due: Vec<String> = poll::conductor_cluster_poll
         .inner_join(c::cluster.on(c::uuid.eq(poll::cluster_uuid.nullable())))
+        .left_join(driver::conductor_cluster_driver.on(driver::cluster_uuid.eq(poll::cluster_uuid)))
+        .filter(
+            driver::driver
+                .nullable()
+                .is_null()
+                .or(driver::driver.nullable().eq_any(drivers).assume_not_null()),
+        )
         .filter(c::status.eq_any(in_progress()))
         .filter(poll::next_poll_ms.le(now))
         .filter(free)
@@ -129,7 +138,9 @@ impl From<ClaimedRow> for Claimed {
             cluster: cluster.into(),
             epoch,
             failures,
-            driver: name.zip(version),
+            driver: name
+                .zip(version)
+                .map(|(name, version)| DriverRef { name, version }),
             operation: operation.map(OperationId::new),
         }
     }
@@ -203,60 +214,6 @@ pub fn remove_orphans(conn: &mut AnyConnection) -> Result<usize, DbError> {
         "NOT EXISTS (SELECT 1 FROM cluster c WHERE c.uuid = conductor_cluster_poll.cluster_uuid)",
     )))
     .execute(conn)?)
-}
-
-/// What a driver has to know of the clusters that were claimed.
-#[derive(Debug, Default)]
-pub struct Material {
-    /// By uuid. A row that cannot be read is left out, and logged.
-    pub clusters: HashMap<String, Cluster>,
-    /// By the cluster's uuid.
-    pub node_groups: HashMap<String, Vec<NodeGroup>>,
-    /// By the template's uuid.
-    pub templates: HashMap<String, ClusterTemplate>,
-}
-
-/// Reads clusters with their node groups and templates: three queries.
-pub fn material(conn: &mut AnyConnection, clusters: &[ClusterUuid]) -> Result<Material, DbError> {
-    use schema::{cluster::dsl as c, cluster_template::dsl as t, nodegroup::dsl as n};
-    let uuids = texts(clusters);
-    let mut material = Material::default();
-    let rows: Vec<ClusterRow> = c::cluster
-        .filter(c::uuid.eq_any(&uuids))
-        .select(ClusterRow::as_select())
-        .load(conn)?;
-    for cluster in rows.into_iter().filter_map(readable::<_, Cluster>) {
-        material.clusters.insert(cluster.uuid.to_string(), cluster);
-    }
-    let rows: Vec<NodeGroupRow> = n::nodegroup
-        .filter(n::cluster_id.eq_any(&uuids))
-        .order(n::id)
-        .select(NodeGroupRow::as_select())
-        .load(conn)?;
-    for group in rows.into_iter().filter_map(readable::<_, NodeGroup>) {
-        let groups = material.node_groups.entry(group.cluster_id.to_string());
-        groups.or_default().push(group);
-    }
-    let wanted: Vec<&str> = material
-        .clusters
-        .values()
-        .map(|cluster| cluster.cluster_template_id.as_str())
-        .collect();
-    let rows: Vec<ClusterTemplateRow> = t::cluster_template
-        .filter(t::uuid.eq_any(wanted))
-        .select(ClusterTemplateRow::as_select())
-        .load(conn)?;
-    for template in rows.into_iter().filter_map(readable::<_, ClusterTemplate>) {
-        material.templates.insert(template.uuid.to_string(), template);
-    }
-    Ok(material)
-}
-
-/// One row that cannot be read must not keep the others from being polled.
-fn readable<Row, T: TryFrom<Row, Error = DbError>>(row: Row) -> Option<T> {
-    T::try_from(row)
-        .inspect_err(|error| tracing::warn!(%error, "a row is left out of the status sync"))
-        .ok()
 }
 
 fn texts(clusters: &[ClusterUuid]) -> Vec<&str> {

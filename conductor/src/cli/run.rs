@@ -1,0 +1,94 @@
+//! `magnum-conductor run`: the service.
+//!
+//! | signal | effect |
+//! |---|---|
+//! | SIGTERM, SIGINT | stops in order; a second one stops at once, which is as safe as a crash |
+//! | SIGHUP | reads the drivers again |
+
+use anyhow::Context as _;
+use magnum_common::config::{ConfigArgs, Settings};
+use magnum_common::telemetry;
+use sd_notify::NotifyState;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::app::{Conductor, Given};
+use crate::metric_definitions;
+
+/// Runs until it is told to stop.
+pub fn run(args: &ConfigArgs) -> anyhow::Result<()> {
+    let loaded = Settings::load(args)?;
+    telemetry::init(&loaded.settings, "magnum-conductor")?;
+    telemetry::log_warnings(&loaded);
+    metric_definitions::record();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(loaded.settings.conductor.workers)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let ended = runtime.block_on(serve(&loaded.settings));
+    // Blocking work that hangs (a database that does not answer) must not hold the process.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn serve(settings: &Settings) -> anyhow::Result<()> {
+    // Taken first, so that a signal during the start is not lost.
+    let mut stop = Stop::new()?;
+    let mut hangup = signal(SignalKind::hangup()).context("cannot receive SIGHUP")?;
+    let mut conductor = tokio::select! {
+        started = Conductor::start(settings, Given::default()) => started?,
+        () = stop.wanted() => return Ok(()),
+    };
+    tell_systemd(&[NotifyState::Ready]);
+    let reload = conductor.reload();
+    let failed = loop {
+        tokio::select! {
+            () = stop.wanted() => break None,
+            part = conductor.failed() => break Some(part),
+            _ = hangup.recv() => {
+                if let Ok(reloading) = NotifyState::monotonic_usec_now() {
+                    tell_systemd(&[NotifyState::Reloading, reloading]);
+                }
+                reload.now().await;
+                tell_systemd(&[NotifyState::Ready]);
+            }
+        }
+    };
+    tell_systemd(&[NotifyState::Stopping]);
+    tokio::select! {
+        () = conductor.shutdown() => {}
+        () = stop.wanted() => tracing::warn!("stopping at once; what is unfinished is taken over by lease"),
+    }
+    match failed {
+        None => Ok(()),
+        Some(part) => anyhow::bail!("the part '{part}' ended unexpectedly; the log says why"),
+    }
+}
+
+struct Stop {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Stop {
+    fn new() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("cannot receive SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot receive SIGINT")?,
+        })
+    }
+
+    async fn wanted(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Does nothing outside of systemd.
+fn tell_systemd(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::warn!(%error, "systemd was not notified");
+    }
+}

@@ -1,0 +1,81 @@
+//! Tells everybody which drivers this conductor has loaded, and which it could not load and why.
+//!
+//! The API resolves against what is announced, so a driver is usable for new templates a moment after the first
+//! conductor has it. What is not renewed within `[DEFAULT] service_down_time` no longer counts, and is removed
+//! some time later by whoever announces next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use magnum_common::db::{Database, DbError};
+use magnum_common::drivers::Announcement;
+use magnum_common::ids::ConductorId;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{Rounds, Trouble};
+use crate::drivers::{Loaded, Registry};
+use crate::store::announcements::{self, Row};
+
+/// Announces the drivers of one conductor.
+#[derive(Clone)]
+pub struct Announcer {
+    /// The database.
+    pub db: Database,
+    /// This process.
+    pub me: ConductorId,
+    /// Its host.
+    pub host: String,
+    /// What it has loaded.
+    pub registry: Registry,
+    /// Time between two announcements.
+    pub interval: Duration,
+    /// After this time the rows of others are removed.
+    pub keep: Duration,
+    /// The drivers were read again.
+    pub changed: Arc<Notify>,
+}
+
+impl Announcer {
+    /// Announces until `shutdown`, then withdraws.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let mut rounds = Rounds::new(self.interval, shutdown);
+        let mut trouble = Trouble::with("announcing the drivers");
+        loop {
+            // Registered before the round: a change during it starts another.
+            let changed = self.changed.notified();
+            trouble.note(self.announce().await);
+            if !rounds.next_or(changed).await {
+                break;
+            }
+        }
+        let me = self.me.clone();
+        let withdrawn = self.db.run(move |conn| announcements::withdraw(conn, &me)).await;
+        if let Err(error) = withdrawn {
+            tracing::debug!(%error, "the announced drivers stay until they are stale");
+        }
+    }
+
+    /// Announces once.
+    pub async fn announce(&self) -> Result<(), DbError> {
+        let rows = rows(&self.registry.current());
+        let (me, host, keep) = (self.me.clone(), self.host.clone(), self.keep);
+        self.db
+            .transaction(move |conn| announcements::announce(conn, &me, &host, &rows, keep))
+            .await
+    }
+}
+
+/// One row for each driver, and for each folder that could not be loaded, no two with the same name and version.
+fn rows(loaded: &Loaded) -> Vec<Row> {
+    let drivers = loaded.infos().iter();
+    let mut rows: Vec<Row> = drivers
+        .map(|info| Row::loaded(Announcement::from(info)))
+        .collect();
+    for error in loaded.failed() {
+        let row = Row::failed(error);
+        let taken = rows.iter().any(|other| other.key() == row.key());
+        rows.push(if taken { Row::failed_folder(error) } else { row });
+    }
+    rows
+}

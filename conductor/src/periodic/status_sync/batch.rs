@@ -1,0 +1,350 @@
+//! One claimed batch: read, observed, written, given back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use magnum_common::db::{AnyConnection, DbError, lock};
+use magnum_common::ids::ClusterUuid;
+use magnum_common::model::{Cluster, ClusterStatus};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::StatusSync;
+use super::verdict::{Verdict, pause_after, status_after};
+use crate::drivers::{ClusterRef, Driver, DriverError, DriverReport};
+use crate::metric_definitions as metric;
+use crate::operations::{JournalError, settle};
+use crate::store::polls::{self, Claimed};
+use crate::store::{clusters, node_groups};
+use crate::workflows::choose_driver;
+
+/// Most clusters in one observation: its answer should not take longer than a lease.
+const LARGEST_GROUP: usize = 50;
+
+/// Clusters that this conductor holds for polling.
+pub(super) struct Batch<'a> {
+    sync: &'a StatusSync,
+    claimed: HashMap<ClusterUuid, Claimed>,
+    /// Until then nobody else can hold them, by our own clock.
+    safe_until: Instant,
+}
+
+/// Clusters of one driver.
+struct Group {
+    driver: Arc<dyn Driver>,
+    clusters: Vec<ClusterRef>,
+}
+
+/// A cluster after the look.
+struct Looked {
+    claimed: Claimed,
+    cluster: Cluster,
+    verdict: Verdict,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(sync: &'a StatusSync, claimed: Vec<Claimed>) -> Self {
+        Self {
+            sync,
+            claimed: claimed
+                .into_iter()
+                .map(|claimed| (claimed.cluster.clone(), claimed))
+                .collect(),
+            // The claim was sent a moment ago, so this is a little late; the margin of the term covers it.
+            safe_until: Instant::now() + sync.pace.lease * 5 / 6,
+        }
+    }
+
+    /// Looks at all of them. An error is the database's: what is still held comes free when the lease ends.
+    pub(super) async fn look(mut self, shutdown: &CancellationToken) -> Result<(), DbError> {
+        let refs = self.read().await?;
+        let groups = self.group(refs);
+        let observed = {
+            let sync = self.sync;
+            let observing = join_all(groups.iter().map(|group| observe(sync, group)));
+            tokio::pin!(observing);
+            loop {
+                tokio::select! {
+                    biased;
+                    observed = &mut observing => break observed,
+                    // Dropping an observation stops its program.
+                    () = shutdown.cancelled() => break Vec::new(),
+                    () = sleep_until(self.safe_until) => break Vec::new(),
+                    () = tokio::time::sleep(self.sync.pace.lease / 3) => self.renew().await,
+                }
+            }
+        };
+        let mut looked = Vec::new();
+        for (group, seen) in groups.into_iter().zip(observed) {
+            looked.extend(self.judge(group, seen));
+        }
+        self.write(looked).await?;
+        self.give_back_rest(shutdown.is_cancelled()).await
+    }
+
+    async fn read(&self) -> Result<Vec<ClusterRef>, DbError> {
+        let uuids: Vec<ClusterUuid> = self.claimed.keys().cloned().collect();
+        let (mut found, mut groups, templates) = self
+            .sync
+            .db
+            .run(move |conn| {
+                let uuids: Vec<&str> = uuids.iter().map(ClusterUuid::as_str).collect();
+                let found = clusters::find_many(conn, &uuids)?;
+                let groups = node_groups::of_many(conn, &uuids)?;
+                let wanted: Vec<&str> = found
+                    .values()
+                    .map(|cluster| cluster.cluster_template_id.as_str())
+                    .collect();
+                let templates = clusters::templates(conn, &wanted)?;
+                Ok((found, groups, templates))
+            })
+            .await?;
+        let refs = self.claimed.values().filter_map(|claimed| {
+            let uuid = claimed.cluster.as_str();
+            let cluster = found.remove(uuid)?;
+            let Some(template) = templates.get(cluster.cluster_template_id.as_str()) else {
+                tracing::warn!(
+                    magnum.cluster.uuid = uuid,
+                    "the cluster's template is gone; it is not polled"
+                );
+                return None;
+            };
+            Some(ClusterRef {
+                node_groups: groups.remove(uuid).unwrap_or_default(),
+                template: template.clone(),
+                operation: claimed.operation.clone(),
+                cluster,
+            })
+        });
+        Ok(refs.collect())
+    }
+
+    /// By driver and version, cut so that the slots are used.
+    fn group(&self, refs: Vec<ClusterRef>) -> Vec<Group> {
+        let drivers = self.sync.drivers.as_ref();
+        let mut by_driver: HashMap<_, Group> = HashMap::new();
+        for one in refs {
+            let pinned = self
+                .claimed
+                .get(&one.cluster.uuid)
+                .and_then(|claimed| claimed.driver.as_ref());
+            let chosen = choose_driver::choose(drivers, &one.template, pinned, None);
+            let Some((name, driver)) = chosen
+                .ok()
+                .and_then(|wanted| drivers.get(&wanted).map(|driver| (wanted, driver)))
+            else {
+                tracing::debug!(
+                    magnum.cluster.uuid = %one.cluster.uuid,
+                    "the cluster's driver is not loaded here; another conductor may look at it"
+                );
+                continue;
+            };
+            let group = by_driver.entry(name).or_insert_with(|| Group {
+                driver,
+                clusters: Vec::new(),
+            });
+            group.clusters.push(one);
+        }
+        let slots = self.sync.pace.parallelism.max(1);
+        by_driver
+            .into_values()
+            .flat_map(|group| {
+                let size = group.clusters.len().div_ceil(slots).clamp(1, LARGEST_GROUP);
+                let driver = group.driver;
+                chunks(group.clusters, size)
+                    .into_iter()
+                    .map(move |clusters| Group {
+                        driver: Arc::clone(&driver),
+                        clusters,
+                    })
+            })
+            .collect()
+    }
+
+    async fn renew(&mut self) {
+        let sent = Instant::now();
+        let (me, lease) = (self.sync.me.clone(), self.sync.pace.lease);
+        let held: Vec<ClusterUuid> = self.claimed.keys().cloned().collect();
+        let wanted = held.len();
+        let renewal = self
+            .sync
+            .db
+            .run(move |conn| polls::renew(conn, &me, &held, lease));
+        match timeout_at(self.safe_until, renewal).await {
+            Ok(Ok(renewed)) if renewed == wanted => self.safe_until = sent + lease * 5 / 6,
+            // Some are lost (their cluster was removed, or another conductor has them): the write of each
+            // compares, so only the time until which all are safe stays as it was.
+            Ok(Ok(renewed)) => tracing::debug!(renewed, wanted, "some polled clusters are not ours any more"),
+            Ok(Err(error)) => tracing::debug!(%error, "polled clusters could not be kept"),
+            Err(_) => {}
+        }
+    }
+
+    fn judge(&mut self, group: Group, seen: Seen) -> Vec<Looked> {
+        let mut seen = seen.unwrap_or_else(|error| {
+            let all = group.clusters.iter();
+            all.map(|one| (one.cluster.uuid.clone(), Err(error.clone())))
+                .collect()
+        });
+        group
+            .clusters
+            .into_iter()
+            .filter_map(|one| {
+                let claimed = self.claimed.remove(&one.cluster.uuid)?;
+                let verdict = Verdict::of(&one.cluster, &one.node_groups, seen.remove(&one.cluster.uuid));
+                metrics::counter!(metric::CLUSTERS_POLLED, "outcome" => verdict.as_str()).increment(1);
+                Some(Looked {
+                    claimed,
+                    cluster: one.cluster,
+                    verdict,
+                })
+            })
+            .collect()
+    }
+
+    async fn write(&self, looked: Vec<Looked>) -> Result<(), DbError> {
+        let mut unchanged = Vec::new();
+        for one in looked {
+            match one.verdict {
+                Verdict::Unchanged => unchanged.push(one.claimed.cluster),
+                Verdict::Failed(reason) => self.later(one.claimed, &reason).await?,
+                Verdict::Changed(report) => self.write_one(one.claimed, one.cluster, *report).await,
+            }
+        }
+        if unchanged.is_empty() {
+            return Ok(());
+        }
+        let (me, pause) = (self.sync.me.clone(), self.sync.pace.pause());
+        self.sync
+            .db
+            .run(move |conn| polls::give_back_unchanged(conn, &me, &unchanged, pause))
+            .await
+            .map(drop)
+    }
+
+    /// A look that failed: again after a growing pause.
+    async fn later(&self, claimed: Claimed, reason: &str) -> Result<(), DbError> {
+        let failures = claimed.failures.saturating_add(1);
+        let pause = pause_after(failures, self.sync.pace.interval);
+        // Not each of them: the first, and then seldom.
+        if failures.count_ones() == 1 {
+            tracing::warn!(
+                magnum.cluster.uuid = %claimed.cluster, failures, next = ?pause, reason,
+                "the driver cannot tell how the cluster stands"
+            );
+        }
+        let me = self.sync.me.clone();
+        self.sync
+            .db
+            .run(move |conn| polls::give_back(conn, &me, &claimed, pause, failures))
+            .await
+            .map(drop)
+    }
+
+    async fn write_one(&self, claimed: Claimed, cluster: Cluster, report: DriverReport) {
+        let (me, pause) = (self.sync.me.clone(), self.sync.pace.pause());
+        let uuid = cluster.uuid.clone();
+        let written = self
+            .sync
+            .db
+            .transaction(move |conn| {
+                // The cluster first: the order in which everybody locks.
+                if !lock::cluster(conn, &cluster.uuid)? || !polls::give_back(conn, &me, &claimed, pause, 0)? {
+                    return Ok(None);
+                }
+                record(conn, &cluster, &report)
+            })
+            .await;
+        match written {
+            Ok(Some(status)) if !status.is_in_progress() => {
+                tracing::info!(magnum.cluster.uuid = %uuid, %status, "the cluster reached its end");
+                // Its next operation may begin.
+                self.sync.signals.work.notify_one();
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                tracing::debug!(magnum.cluster.uuid = %uuid, "somebody else went ahead with the cluster")
+            }
+            Err(error) => {
+                let error: JournalError = error;
+                tracing::warn!(magnum.cluster.uuid = %uuid, %error, "a cluster's status could not be written");
+            }
+        }
+    }
+
+    /// What was not looked at: its driver is not here, its row cannot be read, or we stop.
+    async fn give_back_rest(&mut self, stopping: bool) -> Result<(), DbError> {
+        for (_, claimed) in std::mem::take(&mut self.claimed) {
+            let me = self.sync.me.clone();
+            // At a stop another conductor may look at once; else pauses grow, since nothing changes soon.
+            let (failures, pause) = if stopping {
+                (claimed.failures, Duration::ZERO)
+            } else {
+                let failures = claimed.failures.saturating_add(1);
+                (failures, pause_after(failures, self.sync.pace.interval))
+            };
+            self.sync
+                .db
+                .run(move |conn| polls::give_back(conn, &me, &claimed, pause, failures))
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+type Seen = Result<HashMap<ClusterUuid, Result<DriverReport, DriverError>>, DriverError>;
+
+async fn observe(sync: &StatusSync, group: &Group) -> Seen {
+    // Never closed; without a permit the look is taken all the same.
+    let _slot = sync.slots.acquire().await.ok();
+    let begun = Instant::now();
+    let seen = group.driver.observe(&group.clusters).await;
+    metrics::histogram!(metric::OBSERVE_SECONDS, "driver" => group.driver.info().name.clone())
+        .record(begun.elapsed().as_secs_f64());
+    let seen = seen?.into_iter();
+    Ok(seen.map(|one| (one.cluster, one.result)).collect())
+}
+
+/// Writes a report over the status that was looked at. `None`: the cluster has another status by now.
+fn record(
+    conn: &mut AnyConnection,
+    cluster: &Cluster,
+    report: &DriverReport,
+) -> Result<Option<ClusterStatus>, JournalError> {
+    // Only clusters in a known status are claimed.
+    let Some(before) = cluster.status else {
+        return Ok(None);
+    };
+    let after = status_after(before, report);
+    let reason = report
+        .cluster
+        .status_reason
+        .as_deref()
+        .or(cluster.status_reason.as_deref().filter(|_| after == before));
+    if !clusters::set_status(conn, &cluster.uuid, Some(before), after, reason)? {
+        return Ok(None);
+    }
+    clusters::apply(conn, &cluster.uuid, &report.cluster)?;
+    for group in &report.node_groups {
+        node_groups::apply(conn, &cluster.uuid, group, true)?;
+    }
+    if let Some(stack) = &report.cluster.stack_id {
+        node_groups::adopt_stack(conn, &cluster.uuid, stack)?;
+    }
+    settle::observed(conn, &cluster.uuid, after, reason)?;
+    Ok(Some(after))
+}
+
+fn chunks<T>(mut items: Vec<T>, size: usize) -> Vec<Vec<T>> {
+    let mut chunks = Vec::new();
+    while items.len() > size {
+        let rest = items.split_off(size);
+        chunks.push(std::mem::replace(&mut items, rest));
+    }
+    if !items.is_empty() {
+        chunks.push(items);
+    }
+    chunks
+}

@@ -1,0 +1,143 @@
+//! What a look at a cluster means: pure decisions.
+
+use std::time::Duration;
+
+use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
+
+use crate::drivers::{DriverError, DriverReport};
+
+/// What to do with one cluster after a look.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// Nothing new.
+    Unchanged,
+    /// Something to write.
+    Changed(Box<DriverReport>),
+    /// The driver could not look: later again, and the cluster stays as it is.
+    Failed(String),
+}
+
+impl Verdict {
+    /// Judges what the driver said of `cluster`; `None` when it said nothing.
+    pub fn of(
+        cluster: &Cluster,
+        groups: &[NodeGroup],
+        seen: Option<Result<DriverReport, DriverError>>,
+    ) -> Self {
+        match seen {
+            None => Self::Failed("the driver said nothing about the cluster".to_owned()),
+            Some(Err(error)) => Self::Failed(error.to_string()),
+            Some(Ok(report)) if changes(cluster, groups, &report) => Self::Changed(Box::new(report)),
+            Some(Ok(_)) => Self::Unchanged,
+        }
+    }
+
+    /// The word in metrics.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Unchanged => "unchanged",
+            Self::Changed(_) => "changed",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+fn changes(cluster: &Cluster, groups: &[NodeGroup], report: &DriverReport) -> bool {
+    let mut after = cluster.clone();
+    report.cluster.apply(&mut after);
+    after != *cluster
+        || report.node_groups.iter().any(|changes| {
+            groups
+                .iter()
+                .find(|group| group.uuid == changes.uuid)
+                .is_some_and(|group| {
+                    let mut after = group.clone();
+                    changes.apply(&mut after);
+                    after != *group
+                })
+        })
+}
+
+/// The status to write: what the driver reports, else what is there.
+pub fn status_after(now: ClusterStatus, report: &DriverReport) -> ClusterStatus {
+    report.cluster.status.unwrap_or(now)
+}
+
+/// The pause before the next look after `failures` failed ones: doubling, up to five minutes.
+pub fn pause_after(failures: i32, interval: Duration) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(300);
+    let doublings = u32::try_from(failures).unwrap_or(0).min(16);
+    interval.saturating_mul(1 << doublings).min(LONGEST.max(interval))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drivers::NodeGroupChanges;
+
+    fn cluster() -> Cluster {
+        let mut cluster = Cluster::new("c".into(), "t".into());
+        cluster.status = Some(ClusterStatus::CreateInProgress);
+        cluster
+    }
+
+    #[test]
+    fn a_report_that_repeats_what_is_known_changes_nothing() {
+        let report = DriverReport::status(ClusterStatus::CreateInProgress);
+        assert_eq!(Verdict::of(&cluster(), &[], Some(Ok(report))), Verdict::Unchanged);
+        assert_eq!(
+            Verdict::of(&cluster(), &[], Some(Ok(DriverReport::default()))),
+            Verdict::Unchanged
+        );
+    }
+
+    #[test]
+    fn a_new_status_or_a_new_address_is_a_change() {
+        let done = DriverReport::status(ClusterStatus::CreateComplete);
+        assert!(matches!(
+            Verdict::of(&cluster(), &[], Some(Ok(done))),
+            Verdict::Changed(_)
+        ));
+
+        let group = NodeGroup::new("g".into(), "workers", "c".into(), "p", "worker");
+        let mut changes = NodeGroupChanges::of("g".into());
+        changes.node_addresses = Some(vec!["10.0.0.1".into()]);
+        let report = DriverReport {
+            node_groups: vec![changes],
+            ..DriverReport::default()
+        };
+        let groups = [group];
+        let seen = Some(Ok(report.clone()));
+        assert!(matches!(
+            Verdict::of(&cluster(), &groups, seen),
+            Verdict::Changed(_)
+        ));
+        // A group that is not the cluster's any more.
+        assert_eq!(Verdict::of(&cluster(), &[], Some(Ok(report))), Verdict::Unchanged);
+    }
+
+    #[test]
+    fn an_error_leaves_the_cluster_alone_whatever_its_class() {
+        for error in [
+            DriverError::Permanent("x".into()),
+            DriverError::NotSupported("x".into()),
+            DriverError::Transient("x".into()),
+        ] {
+            assert_eq!(
+                Verdict::of(&cluster(), &[], Some(Err(error))),
+                Verdict::Failed("x".into())
+            );
+        }
+        assert!(matches!(Verdict::of(&cluster(), &[], None), Verdict::Failed(_)));
+    }
+
+    #[test]
+    fn pauses_double_up_to_five_minutes() {
+        let pause = |failures| pause_after(failures, Duration::from_secs(10)).as_secs();
+        assert_eq!(
+            [0, 1, 2, 3, 5, 100, -1].map(pause),
+            [10, 20, 40, 80, 300, 300, 10]
+        );
+        assert_eq!(pause_after(3, Duration::from_secs(600)), Duration::from_secs(600));
+    }
+}
