@@ -19,6 +19,7 @@ mod harness;
 mod house;
 mod migrations;
 mod objects;
+mod operations;
 mod peers;
 mod probe;
 mod rest;

@@ -13,6 +13,7 @@
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
 //! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
+//! | [`fake_driver`] | a driver in this process that does what a test says |
 //! | [`deployment`], [`driver_record`], [`rest`] | all of it together, and its witnesses |
 //! | [`full_disk`] | a disk that is full on command |
 //! | [`raw_rpc`] | messages byte by byte |
@@ -26,6 +27,7 @@ pub mod chaos_proxy;
 pub mod databases;
 pub mod deployment;
 pub mod driver_record;
+pub mod fake_driver;
 pub mod full_disk;
 pub mod management;
 pub mod mariadb;

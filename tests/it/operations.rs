@@ -1,0 +1,12 @@
+//! The life of operations, on each of the three databases, with conductors in this process and a scripted driver.
+//!
+//! What a killed process or a lost broker does is in the crash matrix and the outage tests; here every rule of
+//! the journal is met once on purpose.
+
+mod accepting;
+mod answers;
+mod deleting;
+mod fencing;
+mod operators;
+mod running;
+mod world;

@@ -1,0 +1,130 @@
+//! Ownership: what is lost writes nothing, what is dropped is taken up.
+
+use std::time::Duration;
+
+use magnum_common::model::ClusterStatus;
+use magnum_conductor::operations::State;
+use magnum_tests::fake_driver::{Act, Gate, built};
+use magnum_tests::{TestDatabase, on_every_database, wait};
+
+use super::world::{World, create};
+
+on_every_database! {
+    async fn a_worker_that_lost_its_lease_writes_nothing(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let (stale, fresh) = (Gate::new(), Gate::new());
+        // Neither listens to cancellation: only the fence stands between them.
+        world.driver
+            .then(Act::Deaf(stale.clone(), Box::new(Act::Report(Box::new(built(ClusterStatus::CreateFailed, "stale"))))))
+            .then(Act::Gate(fresh.clone(), Box::new(Act::Report(Box::new(built(ClusterStatus::CreateComplete, "fresh"))))));
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let operation = world.record(asked).await;
+        let _one = world.conductor("one");
+        stale.entered().await;
+
+        // As if another conductor had taken over: the epoch has moved on.
+        database.execute(&format!(
+            "UPDATE conductor_operation SET owner = 'somebody', lease_epoch = lease_epoch + 1 \
+             WHERE uuid = '{operation}'")).await.unwrap();
+        stale.open();
+        wait::until("the stale call to end", Duration::from_secs(10), async || {
+            let end = world.driver.calls()[0].end;
+            if end == "done" { Ok(()) } else { Err(end) }
+        }).await.unwrap();
+        database.execute(&format!(
+            "UPDATE conductor_operation SET lease_expires_ms = 0 WHERE uuid = '{operation}'")).await.unwrap();
+
+        fresh.entered().await;
+        assert_eq!(world.cluster(&uuid).await.unwrap().status, Some(ClusterStatus::CreateInProgress));
+        assert_eq!(world.cluster(&uuid).await.unwrap().stack_id, None, "the stale result left no trace");
+        fresh.open();
+        let row = world.reaches(&operation, State::Succeeded).await;
+        assert_eq!(row.lease_epoch, 3);
+        assert_eq!(world.cluster(&uuid).await.unwrap().stack_id.as_deref(), Some("fresh"));
+    }
+
+    async fn a_lost_lease_stops_the_driver(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let gate = Gate::new();
+        world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Panic)));
+        let operation = world.record(create()).await;
+        let _one = world.conductor("one");
+        gate.entered().await;
+        database.execute(&format!(
+            "UPDATE conductor_operation SET owner = 'somebody', lease_epoch = lease_epoch + 1 \
+             WHERE uuid = '{operation}'")).await.unwrap();
+        wait::until("the driver to be told", Duration::from_secs(10), async || {
+            let end = world.driver.calls()[0].end;
+            if end == "cancelled" { Ok(()) } else { Err(end) }
+        }).await.unwrap();
+        database.execute(&format!(
+            "UPDATE conductor_operation SET lease_expires_ms = 0 WHERE uuid = '{operation}'")).await.unwrap();
+        world.reaches(&operation, State::Succeeded).await;
+    }
+
+    async fn a_lease_is_kept_as_long_as_the_work_lasts(database: TestDatabase) {
+        let mut world = World::new(&database).await;
+        world.timing.lease = Duration::from_millis(900);
+        let gate = Gate::new();
+        world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Report(Box::default()))));
+        let operation = world.record(create()).await;
+        let (_one, _two) = (world.conductor("one"), world.conductor("two"));
+        gate.entered().await;
+        tokio::time::sleep(Duration::from_millis(2500)).await;
+        gate.open();
+        let row = world.reaches(&operation, State::Succeeded).await;
+        assert_eq!((row.attempts, row.lease_epoch), (1, 1), "nobody else took it");
+    }
+
+    async fn what_a_dead_conductor_had_in_hand_another_one_finishes(database: TestDatabase) {
+        let mut world = World::new(&database).await;
+        world.timing.lease = Duration::from_secs(1);
+        let gate = Gate::new();
+        world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Panic)));
+        let operation = world.record(create()).await;
+        let one = world.conductor("one");
+        gate.entered().await;
+        // Dropped with everything it holds, nothing given back: as a killed process.
+        drop(one);
+        let _two = world.conductor("two");
+        let row = world.reaches(&operation, State::Succeeded).await;
+        assert_eq!((row.attempts, row.lease_epoch), (2, 2));
+        let claims: Vec<_> = world.events(&operation).await.into_iter()
+            .filter(|event| event.kind == "claimed")
+            .map(|event| event.conductor.unwrap())
+            .collect();
+        assert_eq!(claims, ["one", "two"]);
+    }
+
+    async fn a_shutdown_gives_the_lease_back_at_once(database: TestDatabase) {
+        let mut world = World::new(&database).await;
+        world.timing.lease = Duration::from_secs(600);
+        let gate = Gate::new();
+        world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Panic)));
+        let operation = world.record(create()).await;
+        let mut one = world.conductor("one");
+        gate.entered().await;
+        one.stop.cancel();
+        (&mut one.executor).await.unwrap();
+        assert_eq!(world.driver.calls()[0].end, "cancelled");
+        let row = world.row(&operation).await;
+        assert_eq!((row.state.as_str(), row.owner, row.lease_expires_ms), ("running", None, Some(0)));
+        let _two = world.conductor("two");
+        world.reaches(&operation, State::Succeeded).await;
+    }
+
+    async fn a_shutdown_lets_a_step_reach_its_end(database: TestDatabase) {
+        let mut world = World::new(&database).await;
+        world.timing.shutdown = Duration::from_secs(20);
+        let gate = Gate::new();
+        world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Report(Box::default()))));
+        let operation = world.record(create()).await;
+        let mut one = world.conductor("one");
+        gate.entered().await;
+        one.stop.cancel();
+        gate.open();
+        (&mut one.executor).await.unwrap();
+        assert_eq!(world.row(&operation).await.state, "succeeded");
+    }
+}

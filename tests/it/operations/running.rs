@@ -1,0 +1,238 @@
+//! Walking through the steps: ends, retries, panics, deadlines.
+
+use std::time::Duration;
+
+use magnum_common::ids::ClusterUuid;
+use magnum_common::model::ClusterStatus;
+use magnum_conductor::drivers::{DriverError, DriverReport, NodeGroupChanges};
+use magnum_conductor::handlers::Command;
+use magnum_conductor::operations::{State, settle, sweep};
+use magnum_tests::fake_driver::{Act, Gate, built, with_group};
+use magnum_tests::{TestDatabase, on_every_database};
+
+use super::world::{World, create, delete, update};
+
+on_every_database! {
+    async fn a_create_that_works_ends_complete_with_everything_the_driver_told(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let operation = world.record(asked).await;
+        let worker = world.groups(&uuid).await[1].uuid.clone();
+        let mut changes = NodeGroupChanges::of(worker);
+        changes.status = Some(ClusterStatus::CreateComplete);
+        changes.node_addresses = Some(vec!["10.0.0.7".into()]);
+        let mut report = with_group(built(ClusterStatus::CreateComplete, "stack-1"), changes);
+        report.cluster.api_address = Some("https://10.0.0.5:6443".into());
+        world.driver.then(Act::Report(Box::new(report)));
+
+        let _conductor = world.conductor("one");
+        let row = world.reaches(&operation, State::Succeeded).await;
+        assert_eq!((row.attempts, row.failures, row.lease_epoch), (1, 0, 1));
+        assert!(row.context.is_none(), "the context is erased at the end");
+        assert!(row.owner.is_none() && row.lease_expires_ms.is_none());
+
+        let cluster = world.cluster(&uuid).await.unwrap();
+        assert_eq!(cluster.status, Some(ClusterStatus::CreateComplete));
+        assert_eq!(cluster.stack_id.as_deref(), Some("stack-1"));
+        assert_eq!(cluster.api_address.as_deref(), Some("https://10.0.0.5:6443"));
+        for group in world.groups(&uuid).await {
+            assert_eq!(group.status, Some(ClusterStatus::CreateComplete), "{}", group.name);
+            assert_eq!(group.stack_id.as_deref(), Some("stack-1"));
+        }
+        let calls = world.driver.calls();
+        assert_eq!(calls.len(), 1);
+        assert_eq!((calls[0].attempt, calls[0].token.as_deref()), (1, Some("token-of-u")));
+        let kinds: Vec<_> = world.events(&operation).await.into_iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, ["accepted", "claimed", "intent", "result", "intent", "ended"]);
+        world.nothing_is_open().await;
+    }
+
+    async fn work_that_goes_on_in_the_cloud_is_settled_by_what_is_observed(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let conductor = world.conductor("one");
+        for (end, state) in [
+            (ClusterStatus::CreateComplete, State::Succeeded),
+            (ClusterStatus::CreateFailed, State::Failed),
+        ] {
+            world.driver.then(Act::Report(Box::new(built(ClusterStatus::CreateInProgress, "s"))));
+            let asked = create();
+            let uuid = asked.command.cluster().clone();
+            let operation = world.record(asked).await;
+            conductor.engine.signals.work.notify_one();
+            let row = world.reaches(&operation, State::Observing).await;
+            assert!(row.owner.is_none(), "nobody holds a lease while the cloud works");
+
+            let seen = uuid.clone();
+            let settled = world.read(move |conn| {
+                magnum_conductor::store::clusters::set_status(
+                    conn, &seen, Some(ClusterStatus::CreateInProgress), end, Some("as seen"))?;
+                settle::observed(conn, &seen, end, Some("as seen"))
+            }).await;
+            assert_eq!(settled, Some(operation.clone()));
+            world.reaches(&operation, state).await;
+            for group in world.groups(&uuid).await {
+                assert_eq!(group.status, Some(end));
+            }
+        }
+        world.nothing_is_open().await;
+    }
+
+    async fn transient_failures_are_tried_again_by_the_stored_schedule(database: TestDatabase) {
+        let world = World::new(&database).await;
+        world.driver
+            .then(Act::Fail(DriverError::Transient("busy".into())))
+            .then(Act::Fail(DriverError::Transient("busy".into())));
+        let operation = world.record(create()).await;
+        let _conductor = world.conductor("one");
+        let row = world.reaches(&operation, State::Succeeded).await;
+        assert_eq!((row.attempts, row.failures), (3, 2));
+        let calls = world.driver.calls();
+        assert_eq!(calls.iter().map(|call| call.attempt).collect::<Vec<_>>(), [1, 2, 3]);
+        assert!(calls.iter().all(|call| call.operation == operation), "the same operation each time");
+        let choices = world.events(&operation).await.into_iter()
+            .filter(|event| event.kind == "result" && event.step.as_deref() == Some("choose_driver"))
+            .count();
+        assert_eq!(choices, 1, "a step with a result is not run again");
+    }
+
+    async fn a_create_that_is_given_up_fails_with_the_drivers_words_on_cluster_and_groups(database: TestDatabase) {
+        let world = World::new(&database).await;
+        for _ in 0..4 {
+            world.driver.then(Act::Fail(DriverError::Transient("no quota".into())));
+        }
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let operation = world.record(asked).await;
+        let _conductor = world.conductor("one");
+        let row = world.reaches(&operation, State::Failed).await;
+        assert_eq!((row.attempts, row.failures), (4, 4));
+        let cluster = world.cluster(&uuid).await.unwrap();
+        assert_eq!(cluster.status, Some(ClusterStatus::CreateFailed));
+        assert_eq!(cluster.status_reason.as_deref(), Some("no quota (given up after 4 attempts)"));
+        for group in world.groups(&uuid).await {
+            assert_eq!(group.status, Some(ClusterStatus::CreateFailed));
+            assert_eq!(group.status_reason, cluster.status_reason);
+        }
+        world.nothing_is_open().await;
+    }
+
+    async fn a_failed_update_puts_the_node_count_back(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let conductor = world.conductor("one");
+        let uuid = world.complete_cluster(&conductor).await;
+        world.driver.then(Act::Fail(DriverError::Permanent("no more machines".into())));
+        let operation = world.record(update(&uuid, 7)).await;
+        conductor.engine.signals.work.notify_one();
+        world.reaches(&operation, State::Failed).await;
+        assert_eq!(world.driver.calls().last().unwrap().workers, 7);
+        let cluster = world.cluster(&uuid).await.unwrap();
+        assert_eq!(cluster.status, Some(ClusterStatus::UpdateFailed));
+        assert_eq!(cluster.status_reason.as_deref(), Some("no more machines"));
+        assert_eq!(world.groups(&uuid).await[1].node_count, 2);
+    }
+
+    async fn a_driver_that_panics_is_tried_again_and_then_given_up(database: TestDatabase) {
+        let world = World::new(&database).await;
+        for _ in 0..3 {
+            world.driver.then(Act::Panic);
+        }
+        let operation = world.record(create()).await;
+        let conductor = world.conductor("one");
+        let row = world.reaches(&operation, State::Failed).await;
+        assert_eq!(row.failures, 3);
+        assert!(row.reason.unwrap().starts_with("The driver panicked: as the script says"));
+        // The conductor is none the worse.
+        world.complete_cluster(&conductor).await;
+    }
+
+    async fn a_driver_that_does_not_end_in_time_is_stopped_and_the_reason_names_the_limit(database: TestDatabase) {
+        let mut world = World::new(&database).await;
+        world.timing.update_timeout = Duration::from_millis(400);
+        let conductor = world.conductor("one");
+        let uuid = world.complete_cluster(&conductor).await;
+        world.driver.then(Act::Gate(Gate::new(), Box::new(Act::Panic)));
+        let operation = world.record(update(&uuid, 3)).await;
+        conductor.engine.signals.work.notify_one();
+        world.reaches(&operation, State::Failed).await;
+        let cluster = world.cluster(&uuid).await.unwrap();
+        assert_eq!(cluster.status, Some(ClusterStatus::UpdateFailed));
+        let reason = cluster.status_reason.unwrap();
+        assert!(reason.contains("update_timeout"), "{reason}");
+        assert_eq!(world.driver.calls().last().unwrap().end, "cancelled");
+    }
+
+    async fn an_observed_operation_whose_time_is_up_fails_too(database: TestDatabase) {
+        let mut world = World::new(&database).await;
+        world.timing.delete_timeout = Duration::from_millis(300);
+        let conductor = world.conductor("one");
+        let uuid = world.complete_cluster(&conductor).await;
+        world.driver.then(Act::Report(Box::new(DriverReport::status(ClusterStatus::DeleteInProgress))));
+        let operation = world.record(delete(&uuid)).await;
+        conductor.engine.signals.work.notify_one();
+        world.reaches(&operation, State::Observing).await;
+        tokio::time::sleep(Duration::from_millis(350)).await;
+        sweep::pass(&conductor.engine).await.unwrap();
+        world.reaches(&operation, State::Failed).await;
+        let cluster = world.cluster(&uuid).await.unwrap();
+        assert_eq!(cluster.status, Some(ClusterStatus::DeleteFailed));
+        assert!(cluster.status_reason.unwrap().contains("delete_timeout"));
+    }
+
+    async fn an_unknown_driver_ends_in_a_status_the_user_can_see(database: TestDatabase) {
+        let world = World::new(&database).await;
+        database.execute("UPDATE cluster_template SET driver = NULL, cluster_distro = 'plan9'").await.unwrap();
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let operation = world.record(asked).await;
+        let _conductor = world.conductor("one");
+        world.reaches(&operation, State::Failed).await;
+        let cluster = world.cluster(&uuid).await.unwrap();
+        assert_eq!(cluster.status, Some(ClusterStatus::CreateFailed));
+        assert_eq!(cluster.status_reason.as_deref(),
+            Some("Cluster type (vm, plan9, kubernetes) not supported."));
+    }
+
+    async fn an_operation_of_a_driver_that_nobody_has_is_not_claimed_and_ends_by_the_sweep(database: TestDatabase) {
+        let mut world = World::new(&database).await;
+        world.timing.driver_patience = Duration::ZERO;
+        database.execute("UPDATE cluster_template SET driver = 'elsewhere'").await.unwrap();
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let operation = world.record(asked).await;
+        let conductor = world.conductor("one");
+        world.complete_cluster_of(&conductor, &database).await;
+        assert_eq!(world.row(&operation).await.state, "queued", "left to a conductor that has the driver");
+        sweep::pass(&conductor.engine).await.unwrap();
+        world.reaches(&operation, State::Failed).await;
+        let reason = world.cluster(&uuid).await.unwrap().status_reason.unwrap();
+        assert!(reason.contains("(elsewhere) not supported") && reason.contains("No running conductor"), "{reason}");
+    }
+
+    async fn many_clusters_and_two_conductors_each_cluster_is_built_once(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let (_one, _two) = (world.conductor("one"), world.conductor("two"));
+        let mut operations = Vec::new();
+        for _ in 0..30 {
+            operations.push(world.record(create()).await);
+        }
+        for operation in &operations {
+            world.reaches(operation, State::Succeeded).await;
+        }
+        let calls = world.driver.calls();
+        assert_eq!(calls.len(), 30);
+        let clusters: std::collections::HashSet<ClusterUuid> = calls.into_iter().map(|call| call.cluster).collect();
+        assert_eq!(clusters.len(), 30);
+    }
+
+    async fn a_cluster_without_a_limit_runs_without_a_deadline(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let mut asked = create();
+        if let Command::ClusterCreate(create) = &mut asked.command {
+            create.create_timeout = Some(0);
+        }
+        let operation = world.record(asked).await;
+        let _conductor = world.conductor("one");
+        assert_eq!(world.reaches(&operation, State::Succeeded).await.deadline_ms, None);
+    }
+}

@@ -1,0 +1,236 @@
+//! A driver that does what a test tells it, and remembers what it was asked.
+//!
+//! Each call takes the next [`Act`] of the script; with an empty script the work is done at once. A call can be
+//! held at a gate, so that a test does its part exactly while the driver works. The driver itself proves that no
+//! two calls ever work on one cluster at the same time.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use magnum_common::drivers::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
+use magnum_common::ids::{ClusterUuid, OperationId};
+use magnum_common::model::ClusterStatus;
+use magnum_conductor::drivers::{
+    ClusterRef, Driver, DriverCall, DriverError, DriverReport, NodeGroupChanges, Observation,
+};
+use tokio::sync::Semaphore;
+
+/// What a call does.
+pub enum Act {
+    /// Returns this report.
+    Report(Box<DriverReport>),
+    /// Fails.
+    Fail(DriverError),
+    /// Panics.
+    Panic,
+    /// Says that it has begun, waits until the gate is opened or the call is cancelled, then does the other act.
+    Gate(Arc<Gate>, Box<Act>),
+    /// As a gate, but deaf to cancellation: only dropping the call ends it.
+    Deaf(Arc<Gate>, Box<Act>),
+}
+
+/// Two signals: the driver is inside, and it may go on.
+pub struct Gate {
+    entered: Semaphore,
+    open: Semaphore,
+}
+
+impl Gate {
+    /// A closed gate.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            entered: Semaphore::new(0),
+            open: Semaphore::new(0),
+        })
+    }
+
+    /// Waits until a call stands at the gate.
+    pub async fn entered(&self) {
+        self.entered.acquire().await.expect("never closed").forget();
+    }
+
+    /// Lets one call through.
+    pub fn open(&self) {
+        self.open.add_permits(1);
+    }
+}
+
+/// One call, as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// `create`, `update` or `delete`.
+    pub method: &'static str,
+    /// Which cluster.
+    pub cluster: ClusterUuid,
+    /// For which operation.
+    pub operation: OperationId,
+    /// Which attempt.
+    pub attempt: u32,
+    /// The stack the cluster had.
+    pub stack_id: Option<String>,
+    /// Nodes wanted in the default worker group.
+    pub workers: i32,
+    /// The user's token, as the context had it.
+    pub token: Option<String>,
+    /// How it ended: `done`, `failed`, `panicked`, `cancelled`, or `dropped`.
+    pub end: &'static str,
+}
+
+/// The driver.
+pub struct FakeDriver {
+    info: DriverInfo,
+    script: Mutex<VecDeque<Act>>,
+    calls: Mutex<Vec<Call>>,
+    inside: Mutex<HashMap<ClusterUuid, usize>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl FakeDriver {
+    /// A driver for (vm, ubuntu, kubernetes).
+    pub fn new(name: &str) -> Arc<Self> {
+        Arc::new(Self {
+            info: DriverInfo {
+                name: name.to_owned(),
+                version: "1.0.0".parse().expect("semver"),
+                cluster_types: vec![ClusterType::new("vm", "ubuntu", "kubernetes")],
+                beta: false,
+                capabilities: Capabilities::default(),
+                master_size: MasterSizeRule::Odd,
+            },
+            script: Mutex::default(),
+            calls: Mutex::default(),
+            inside: Mutex::default(),
+        })
+    }
+
+    /// Adds to the script.
+    pub fn then(&self, act: Act) -> &Self {
+        lock(&self.script).push_back(act);
+        self
+    }
+
+    /// Everything it was asked, in the order of beginning.
+    pub fn calls(&self) -> Vec<Call> {
+        lock(&self.calls).clone()
+    }
+
+    async fn call(&self, method: &'static str, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+        let at = {
+            let mut calls = lock(&self.calls);
+            calls.push(Call {
+                method,
+                cluster: call.cluster.uuid.clone(),
+                operation: call.operation.clone(),
+                attempt: call.attempt,
+                stack_id: call.cluster.stack_id.clone(),
+                workers: call
+                    .node_groups
+                    .iter()
+                    .find(|group| group.is_default && !group.is_master())
+                    .map_or(-1, |group| group.node_count),
+                token: call
+                    .context
+                    .as_map()
+                    .get("auth_token")
+                    .and_then(|token| token.as_str())
+                    .map(str::to_owned),
+                end: "dropped",
+            });
+            calls.len() - 1
+        };
+        let _inside = Inside::enter(self, &call.cluster.uuid);
+        let mut act = lock(&self.script)
+            .pop_front()
+            .unwrap_or_else(|| Act::Report(Box::new(DriverReport::default())));
+        loop {
+            let (end, result) = match act {
+                Act::Report(report) => ("done", Ok(*report)),
+                Act::Fail(error) => ("failed", Err(error)),
+                Act::Panic => {
+                    lock(&self.calls)[at].end = "panicked";
+                    panic!("as the script says");
+                }
+                Act::Deaf(gate, then) => {
+                    gate.entered.add_permits(1);
+                    gate.open.acquire().await.expect("never closed").forget();
+                    act = *then;
+                    continue;
+                }
+                Act::Gate(gate, then) => {
+                    gate.entered.add_permits(1);
+                    let opened = tokio::select! {
+                        permit = gate.open.acquire() => { permit.expect("never closed").forget(); true }
+                        () = call.cancel.cancelled() => false,
+                    };
+                    if opened {
+                        act = *then;
+                        continue;
+                    }
+                    ("cancelled", Err(DriverError::Cancelled))
+                }
+            };
+            lock(&self.calls)[at].end = end;
+            return result;
+        }
+    }
+}
+
+/// Proves that one cluster has one call at a time.
+struct Inside<'a>(&'a FakeDriver, ClusterUuid);
+
+impl<'a> Inside<'a> {
+    fn enter(driver: &'a FakeDriver, cluster: &ClusterUuid) -> Self {
+        let mut inside = lock(&driver.inside);
+        let count = inside.entry(cluster.clone()).or_default();
+        *count += 1;
+        assert_eq!(*count, 1, "two calls at once for cluster {cluster}");
+        drop(inside);
+        Self(driver, cluster.clone())
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.inside).remove(&self.1);
+    }
+}
+
+/// A report with a stack, a status, and that status for every node group of the call.
+pub fn built(status: ClusterStatus, stack: &str) -> DriverReport {
+    let mut report = DriverReport::status(status);
+    report.cluster.stack_id = Some(stack.to_owned());
+    report
+}
+
+/// A report that also tells about one node group.
+pub fn with_group(mut report: DriverReport, changes: NodeGroupChanges) -> DriverReport {
+    report.node_groups.push(changes);
+    report
+}
+
+#[async_trait]
+impl Driver for FakeDriver {
+    fn info(&self) -> &DriverInfo {
+        &self.info
+    }
+
+    async fn create_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+        self.call("create", call).await
+    }
+
+    async fn update_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+        self.call("update", call).await
+    }
+
+    async fn delete_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+        self.call("delete", call).await
+    }
+
+    async fn observe(&self, _clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
+        Ok(Vec::new())
+    }
+}
