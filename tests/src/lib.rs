@@ -22,6 +22,7 @@
 //! It does not isolate tests from each other's load: two tests share two cores, so deadlines are generous
 //! and nothing is proven by how long it took.
 
+pub mod bench;
 pub mod builders;
 pub mod chaos_proxy;
 pub mod databases;
