@@ -241,7 +241,10 @@ mod tests {
         assert!(!filter.would_enable("magnum::common::rpc", &Level::WARN));
         assert!(filter.would_enable("magnum_conductor::app", &Level::DEBUG));
         assert!(filter.would_enable("lapin::channel", &Level::DEBUG));
-        assert!(!filter.would_enable("lapin::returned_messages", &Level::WARN), "it prints bodies");
+        assert!(
+            !filter.would_enable("lapin::returned_messages", &Level::WARN),
+            "it prints bodies"
+        );
     }
 
     #[test]

@@ -213,10 +213,7 @@ async fn a_server_that_went_away_and_came_back_is_used_again() -> Result<()> {
     server.kill().await?;
     let error = db.run(now_ms).await.unwrap_err();
     assert!(error.is_outage() && error.is_transient(), "{error:?}");
-    let error = db
-        .transaction::<_, DbError, _>(|conn| now_ms(conn))
-        .await
-        .unwrap_err();
+    let error = db.transaction::<_, DbError, _>(now_ms).await.unwrap_err();
     assert!(error.is_outage(), "{error:?}");
     server.start().await?;
     // The connections of before may each fail once; nothing but a retry is needed.

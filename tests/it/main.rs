@@ -11,10 +11,10 @@
     reason = "a failed expectation is how a test fails"
 )]
 
+mod broker;
 mod config_dialect;
 mod database;
 mod drivers;
-mod broker;
 mod harness;
 mod house;
 mod migrations;

@@ -174,7 +174,7 @@ on_every_database! {
     }
 
     async fn a_stamp_that_lies_is_found_out(database: TestDatabase) -> Result<()> {
-        let db = as_release_22(&database).await?;
+        as_release_22(&database).await?;
         migrate::stamp(&section(&database), "head").await?;
         let error = migrate::upgrade(&section(&database)).await.unwrap_err().to_string();
         assert!(error.contains("table nodegroup is not as revision"), "{error}");

@@ -20,58 +20,28 @@
 //! [`DbError::Unavailable`] from a commit leaves open whether it was committed. Both only matter to work that
 //! may not be repeated, and there must be none.
 
+mod manager;
+mod options;
+
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use diesel::connection::{Connection, Instrumentation, InstrumentationEvent, TransactionManager};
-use diesel::r2d2::R2D2Connection;
+use diesel::connection::{Connection, TransactionManager};
 use tokio::sync::Semaphore;
 
+use self::manager::{Manager, Pooled, QuietErrors};
+pub use self::options::PoolOptions;
 use super::connection::{AnyConnection, Backend};
 use super::error::DbError;
-use super::session::{self, SessionOptions};
+use super::session;
 use super::url::DatabaseUrl;
 use crate::config::DatabaseSection;
 use crate::retry::RetryPolicy;
 
-/// How the pool is built. [`Default`] suits tests and small installations.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PoolOptions {
-    /// Most connections at once.
-    pub max_connections: u32,
-    /// How long to try to get a connection before the work fails as [`DbError::Unavailable`].
-    pub acquire_timeout: Duration,
-    /// Connections older than this are replaced.
-    pub recycle_after: Duration,
-    /// Attempts to reach the server at start; `None` for ever.
-    pub connect_attempts: Option<u32>,
-    /// Pause between those attempts.
-    pub connect_interval: Duration,
-    /// The sessions.
-    pub session: SessionOptions,
-}
-
-impl Default for PoolOptions {
-    fn default() -> Self {
-        Self {
-            max_connections: 10,
-            acquire_timeout: Duration::from_secs(5),
-            recycle_after: Duration::from_secs(3600),
-            connect_attempts: Some(1),
-            connect_interval: Duration::from_secs(10),
-            session: SessionOptions::default(),
-        }
-    }
-}
-
-/// A connection that was idle this long is asked whether it still lives before it is used.
-const TRUST_IDLE: Duration = Duration::from_secs(1);
 /// Idle connections are closed after this.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// `connection_recycle_time = -1`.
-const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// Runs of a transaction's closure, the first one included.
 const TRANSACTION_ATTEMPTS: u32 = 8;
 /// More connections than this to one SQLite file only wait for each other.
@@ -101,35 +71,6 @@ impl std::fmt::Debug for Database {
         f.debug_struct("Database")
             .field("backend", &self.inner.backend)
             .finish_non_exhaustive()
-    }
-}
-
-impl From<&DatabaseSection> for PoolOptions {
-    fn from(section: &DatabaseSection) -> Self {
-        // 0 and -1 mean "no limit" in oslo.db; more connections than blocking threads would be of no use.
-        let count = |option: i64| u32::try_from(option).unwrap_or(0);
-        let max_connections = match count(section.max_pool_size) + count(section.max_overflow) {
-            0 => 50,
-            some => some.min(200),
-        };
-        Self {
-            max_connections,
-            acquire_timeout: section.pool_timeout.unwrap_or(Self::default().acquire_timeout),
-            recycle_after: u64::try_from(section.connection_recycle_time)
-                .map_or(NEVER, |seconds| Duration::from_secs(seconds.max(1))),
-            connect_attempts: u32::try_from(section.max_retries)
-                .ok()
-                .map(|retries| retries.max(1)),
-            connect_interval: section.retry_interval,
-            session: SessionOptions {
-                mysql_sql_mode: section.mysql_sql_mode.clone().unwrap_or_default(),
-                mysql_wsrep_sync_wait: section
-                    .mysql_wsrep_sync_wait
-                    .and_then(|wait| u32::try_from(wait).ok()),
-                sqlite_synchronous: section.sqlite_synchronous,
-                ..SessionOptions::default()
-            },
-        }
     }
 }
 
@@ -365,53 +306,6 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     }
 }
 
-type Manage = <AnyConnection as Connection>::TransactionManager;
-
-/// SQLite has to take the write lock now: a transaction that reads first and writes later can fail with
-/// "locked" at the write, whatever the busy timeout.
-fn begin(conn: &mut AnyConnection) -> diesel::QueryResult<()> {
-    match conn {
-        #[cfg(feature = "sqlite")]
-        AnyConnection::Sqlite(sqlite) => {
-            diesel::connection::AnsiTransactionManager::begin_transaction_sql(sqlite, "BEGIN IMMEDIATE")
-        }
-        #[cfg(any(feature = "mysql", feature = "postgres"))]
-        other => Manage::begin_transaction(other),
-    }
-}
-
-/// What diesel's instrumentation saw on a connection: the closure may wrap or swallow errors, this does not.
-#[derive(Default)]
-struct Trouble {
-    broken: AtomicBool,
-    conflict: AtomicBool,
-}
-
-struct Watch(Arc<Trouble>);
-
-impl Instrumentation for Watch {
-    fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
-        if let InstrumentationEvent::FinishQuery {
-            error: Some(error), ..
-        } = event
-        {
-            if DbError::is_conflict(error) {
-                self.0.conflict.store(true, Ordering::Relaxed);
-            }
-            if DbError::breaks_connection(error) {
-                self.0.broken.store(true, Ordering::Relaxed);
-            }
-        }
-    }
-}
-
-struct Pooled {
-    conn: AnyConnection,
-    trouble: Arc<Trouble>,
-    in_use: bool,
-    last_used: Instant,
-}
-
 impl Pooled {
     fn failed<T, E: From<DbError>>(&self, error: diesel::result::Error) -> Outcome<T, E> {
         let conflict = DbError::is_conflict(&error);
@@ -427,47 +321,18 @@ impl Pooled {
     }
 }
 
-struct Manager {
-    url: DatabaseUrl,
-    session: SessionOptions,
-}
+type Manage = <AnyConnection as Connection>::TransactionManager;
 
-impl r2d2::ManageConnection for Manager {
-    type Connection = Pooled;
-    type Error = DbError;
-
-    fn connect(&self) -> Result<Pooled, DbError> {
-        let mut conn = session::open(&self.url, &self.session)?;
-        let trouble = Arc::new(Trouble::default());
-        conn.set_instrumentation(Watch(Arc::clone(&trouble)));
-        Ok(Pooled {
-            conn,
-            trouble,
-            in_use: false,
-            last_used: Instant::now(),
-        })
-    }
-
-    fn is_valid(&self, pooled: &mut Pooled) -> Result<(), DbError> {
-        if pooled.last_used.elapsed() > TRUST_IDLE {
-            pooled.conn.ping()?;
+/// SQLite has to take the write lock now: a transaction that reads first and writes later can fail with
+/// "locked" at the write, whatever the busy timeout.
+fn begin(conn: &mut AnyConnection) -> diesel::QueryResult<()> {
+    match conn {
+        #[cfg(feature = "sqlite")]
+        AnyConnection::Sqlite(sqlite) => {
+            diesel::connection::AnsiTransactionManager::begin_transaction_sql(sqlite, "BEGIN IMMEDIATE")
         }
-        Ok(())
-    }
-
-    fn has_broken(&self, pooled: &mut Pooled) -> bool {
-        pooled.in_use || pooled.trouble.broken.load(Ordering::Relaxed) || pooled.conn.is_broken()
-    }
-}
-
-/// r2d2 repeats a failed connect in the background and reports each failure here. The caller gets the last
-/// one with its [`DbError`], so these are for debugging only.
-#[derive(Debug)]
-struct QuietErrors;
-
-impl r2d2::HandleError<DbError> for QuietErrors {
-    fn handle_error(&self, error: DbError) {
-        tracing::debug!(error = %error, "could not open a database connection");
+        #[cfg(any(feature = "mysql", feature = "postgres"))]
+        other => Manage::begin_transaction(other),
     }
 }
 

@@ -55,11 +55,11 @@ pub(super) fn state(conn: &mut AnyConnection) -> Result<(Vec<String>, Vec<String
     let applied = applied(conn)?;
     let known: Vec<String> = match conn {
         #[cfg(feature = "sqlite")]
-        AnyConnection::Sqlite(_) => names::<diesel::sqlite::Sqlite>(SQLITE),
+        AnyConnection::Sqlite(_) => names::<diesel::sqlite::Sqlite>(&SQLITE),
         #[cfg(feature = "mysql")]
-        AnyConnection::Mysql(_) => names::<diesel::mysql::Mysql>(MYSQL),
+        AnyConnection::Mysql(_) => names::<diesel::mysql::Mysql>(&MYSQL),
         #[cfg(feature = "postgres")]
-        AnyConnection::Postgres(_) => names::<diesel::pg::Pg>(POSTGRES),
+        AnyConnection::Postgres(_) => names::<diesel::pg::Pg>(&POSTGRES),
     }
     .map_err(failed)?;
     // Versions in the table have no dashes and no name: 20261121000000.
@@ -101,8 +101,8 @@ fn applied(conn: &mut AnyConnection) -> Result<Vec<String>, DbError> {
 
 type Boxed = Box<dyn std::error::Error + Send + Sync>;
 
-fn names<DB: diesel::backend::Backend>(source: EmbeddedMigrations) -> Result<Vec<String>, Boxed> {
-    let mut names: Vec<String> = MigrationSource::<DB>::migrations(&source)?
+fn names<DB: diesel::backend::Backend>(source: &EmbeddedMigrations) -> Result<Vec<String>, Boxed> {
+    let mut names: Vec<String> = MigrationSource::<DB>::migrations(source)?
         .iter()
         .map(|migration| migration.name().to_string())
         .collect();
