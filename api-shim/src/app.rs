@@ -3,19 +3,22 @@
 //! [`Api::start`] returns once the socket listens. [`Api::stop`] lets running requests end, at most
 //! [`DRAIN`] long, and then closes. The transport and the database are the caller's and outlive the API.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::extract::Request;
+use axum::response::Response;
 use magnum_common::config::{ApiSection, ClusterTemplateSection, Settings};
 use magnum_common::db::Database;
 use magnum_common::rpc::Transport;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tower::Layer as _;
-use tower::util::MapRequestLayer;
+use tower::util::{MapRequest, MapRequestLayer};
+use tower::{Layer as _, Service};
 
 use crate::auth::Authenticator;
 use crate::conductor_api::ConductorApi;
@@ -109,7 +112,7 @@ impl Api {
         let address = local_address(&listener, &settings.api);
         let mut servers = vec![serve(
             listener,
-            router::routes(Arc::clone(&app)),
+            any_form(router::routes(Arc::clone(&app))),
             shutdown.clone(),
         )];
         let mut admin_address = None;
@@ -171,9 +174,21 @@ fn local_address(listener: &TcpListener, section: &ApiSection) -> SocketAddr {
         .unwrap_or_else(|_| SocketAddr::new(section.host, section.port))
 }
 
-/// Serves until told to stop. Paths are brought into their one form before they are routed.
-fn serve(listener: TcpListener, router: axum::Router, shutdown: CancellationToken) -> JoinHandle<()> {
-    let service = MapRequestLayer::new(request::rewrite).layer(router);
+/// The API's routes, for paths in any of their forms.
+fn any_form(router: Router) -> MapRequest<Router, fn(Request) -> Request> {
+    let rewrite: fn(Request) -> Request = request::rewrite;
+    MapRequestLayer::new(rewrite).layer(router)
+}
+
+/// Serves until told to stop.
+fn serve<S>(listener: TcpListener, service: S, shutdown: CancellationToken) -> JoinHandle<()>
+where
+    S: Service<Request, Response = Response, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+{
     let service = axum::ServiceExt::<Request>::into_make_service(service);
     tokio::spawn(async move {
         let served = axum::serve(listener, service)

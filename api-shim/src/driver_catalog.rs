@@ -68,13 +68,13 @@ impl DriverCatalog {
 
     async fn registry(&self) -> Result<Registry, ApiFault> {
         let announced = store::announced_drivers(&self.database, self.max_age).await?;
-        Ok(joined(announced, &self.own))
+        Ok(joined(&announced, &self.own))
     }
 }
 
-fn joined(announced: Vec<Announcement>, own: &[DriverInfo]) -> Registry {
+fn joined(announced: &[Announcement], own: &[DriverInfo]) -> Registry {
     let mut registry = Registry::default();
-    for announcement in &announced {
+    for announcement in announced {
         match DriverInfo::try_from(announcement) {
             Ok(info) => {
                 registry.insert(info);
@@ -108,7 +108,7 @@ mod tests {
         let mut own = DriverInfo::try_from(&announcement("disk", "1.0.0")).unwrap();
         own.beta = true;
         let registry = joined(
-            vec![announcement("disk", "1.0.0"), announcement("other", "one")],
+            &[announcement("disk", "1.0.0"), announcement("other", "one")],
             &[
                 own,
                 DriverInfo::try_from(&announcement("third", "2.0.0")).unwrap(),

@@ -218,6 +218,7 @@ pub async fn method_not_allowed() -> ApiFault {
 }
 
 /// The answer after a panic in a handler: a fault like any other.
+#[expect(clippy::needless_pass_by_value, reason = "the catching layer hands it over")]
 pub fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
     let text = panic
         .downcast_ref::<&str>()

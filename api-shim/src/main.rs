@@ -51,9 +51,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let database = Database::connect(&settings.database)
         .await
         .context("[database] connection")?;
-    db::migrate::check(&database)
-        .await
-        .context("the database's tables; run magnum-db-manage upgrade")?;
+    db::migrate::check(&database).await?;
     let transport = rpc::connect(settings, "magnum-api")
         .await
         .context("[DEFAULT] transport_url")?;

@@ -238,7 +238,7 @@ pub async fn check_quota(
 ) -> Result<(), ApiFault> {
     reading(database, move |connection| {
         let limit = read::records::find_quota(connection, &project_id, "Cluster")?
-            .map_or(i64::from(default_limit), |quota| i64::from(quota.hard_limit));
+            .map_or_else(|| i64::from(default_limit), |quota| i64::from(quota.hard_limit));
         let used = read::clusters::count(connection, Some(&project_id))?;
         if used < limit {
             return Ok(());

@@ -319,7 +319,7 @@ fn check_bounds(worker: &NodeGroup, node_count: i32) -> Result<(), Fault> {
             "Resizing {} outside the allowed range: min_node_count = {}, max_node_count = {}",
             worker.name,
             worker.min_node_count,
-            maximum.map_or("None".to_owned(), |maximum| maximum.to_string())
+            maximum.map_or_else(|| "None".to_owned(), |maximum| maximum.to_string())
         ),
     ))
 }
@@ -479,9 +479,9 @@ mod tests {
         (cluster, worker)
     }
 
-    fn changed(operations: Value, version: Version) -> Result<ClusterChange, String> {
+    fn changed(operations: &Value, version: Version) -> Result<ClusterChange, String> {
         let (cluster, worker) = cluster();
-        patch::read(&operations, &PATCH_RULES)
+        patch::read(operations, &PATCH_RULES)
             .and_then(|patch| change(&patch, &cluster, &[worker], version))
             .map_err(|fault| fault.message)
     }
@@ -489,7 +489,7 @@ mod tests {
     #[test]
     fn counts_and_health_can_be_changed_and_nothing_else() {
         let change = changed(
-            json!([
+            &json!([
                 {"op": "replace", "path": "/node_count", "value": 4},
                 {"op": "replace", "path": "/health_status", "value": "UNHEALTHY"},
                 {"op": "replace", "path": "/health_status_reason", "value": "{'api': 'down'}"},
@@ -502,14 +502,14 @@ mod tests {
         assert_eq!(change.health_status_reason["api"], "down");
         assert_eq!(
             changed(
-                json!([{"op": "replace", "path": "/name", "value": "x"},
+                &json!([{"op": "replace", "path": "/name", "value": "x"},
                            {"op": "replace", "path": "/labels", "value": "{}"}]),
                 LATEST
             ),
             Err("cannot change cluster property(ies) labels, name.".into())
         );
         assert_eq!(
-            changed(json!([{"op": "remove", "path": "/discovery_url"}]), LATEST),
+            changed(&json!([{"op": "remove", "path": "/discovery_url"}]), LATEST),
             Err("cannot change cluster property(ies) discovery_url.".into())
         );
     }
@@ -521,21 +521,21 @@ mod tests {
             json!([{"op": "replace", "path": "/labels", "value": "{'a': '1'}"}]),
             json!([{"op": "replace", "path": "/node_count", "value": 2}]),
         ] {
-            assert_eq!(changed(operations, LATEST).unwrap().node_count, 2);
+            assert_eq!(changed(&operations, LATEST).unwrap().node_count, 2);
         }
     }
 
     #[test]
     fn a_removed_count_is_one_and_the_groups_bounds_hold() {
         assert_eq!(
-            changed(json!([{"op": "remove", "path": "/node_count"}]), LATEST)
+            changed(&json!([{"op": "remove", "path": "/node_count"}]), LATEST)
                 .unwrap()
                 .node_count,
             1
         );
         let to = |count: Value, version| {
             changed(
-                json!([{"op": "replace", "path": "/node_count", "value": count}]),
+                &json!([{"op": "replace", "path": "/node_count", "value": count}]),
                 version,
             )
         };

@@ -211,3 +211,25 @@ async fn the_driver_of_a_template_has_a_version_of_its_own() {
     );
     world.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readiness_asks_the_database_and_the_broker() {
+    let world = world().await;
+    let get = async |path: &str| {
+        let response = reqwest::get(format!("{}{path}", world.admin())).await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    };
+    assert_eq!(get("/healthcheck").await, (200, "OK".to_owned()));
+    let (status, body) = get("/readiness").await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, body), (200, json!({"database": true, "broker": true})));
+    assert_eq!(get("/clusters").await.0, 404, "the API itself is elsewhere");
+    world.close_transport().await;
+    assert_eq!(get("/readiness").await.0, 503);
+    assert_eq!(
+        get("/healthcheck").await.0,
+        200,
+        "an outage of the broker is not the process's"
+    );
+    world.stop().await;
+}

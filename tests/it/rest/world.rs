@@ -182,6 +182,7 @@ impl World {
         std::fs::copy(template_file().await, test.file().unwrap()).unwrap();
         let database = open(&test).await;
         settings.api.port = 0;
+        settings.api.admin_listen = Some(([127, 0, 0, 1], 0).into());
         settings.api.auth_strategy = AuthStrategy::Noauth;
         settings.api.publish_timeout = Duration::from_secs(1);
         settings.api.image_catalog_file = Some(fixtures().join("rest/images.json"));
@@ -219,9 +220,19 @@ impl World {
         }
     }
 
+    /// Takes the broker away.
+    pub async fn close_transport(&self) {
+        self.transport.close().await;
+    }
+
     /// URL of the API.
     pub fn base(&self) -> String {
         format!("http://{}", self.api.address())
+    }
+
+    /// URL of the admin interface.
+    pub fn admin(&self) -> String {
+        format!("http://{}", self.api.admin_address().unwrap())
     }
 
     /// Changes rows.
