@@ -67,7 +67,11 @@ pub async fn version(section: &DatabaseSection) -> Result<Version, DbError> {
 /// Writes a revision of Magnum's tables without touching them: for a database whose tables are known to be
 /// there but whose `alembic_version` was lost.
 pub async fn stamp(section: &DatabaseSection, revision: &str) -> Result<Revision, DbError> {
-    let revision = Revision::parse(revision)?;
+    let revision = Revision::named(revision).ok_or_else(|| {
+        DbError::Schema(format!(
+            "cannot stamp '{revision}': this release knows c0f832afc4fd and b3e1cf4a2d5e (head); nothing was changed"
+        ))
+    })?;
     on_own_connection(section, move |conn| {
         exclusively(conn, |conn| magnum::stamp(conn, revision))?;
         Ok(revision)
@@ -80,7 +84,7 @@ pub async fn check(database: &Database) -> Result<(), DbError> {
     database
         .run(|conn| {
             let version = read_version(conn)?;
-            match version.magnum.as_deref().map(Revision::parse) {
+            match version.magnum.as_deref().map(Revision::of_stamp) {
                 None => Err(DbError::Schema(
                     "the database has no Magnum tables; run `magnum-db-manage upgrade`".to_owned(),
                 )),

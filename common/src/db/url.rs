@@ -64,6 +64,13 @@ impl fmt::Debug for ServerUrl {
 }
 
 /// Everything that is not a letter, a digit or one of `-._~`.
+#[cfg_attr(
+    not(all(feature = "mysql", feature = "postgres")),
+    allow(
+        dead_code,
+        reason = "URLs of all databases are understood, also by a build that has only some"
+    )
+)]
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -95,6 +102,7 @@ impl DatabaseUrl {
     }
 
     /// The seconds of `?read_timeout=`: PyMySQL gives up a statement after them.
+    #[cfg_attr(not(feature = "mysql"), allow(dead_code, reason = "only MySQL has it"))]
     pub(super) fn read_timeout(&self) -> Option<Duration> {
         match self {
             Self::Mysql(server) => server
@@ -223,6 +231,13 @@ fn parse_sqlite(rest: &str) -> Result<DatabaseUrl, UrlError> {
     })
 }
 
+#[cfg_attr(
+    not(all(feature = "mysql", feature = "postgres")),
+    allow(
+        dead_code,
+        reason = "URLs of all databases are understood, also by a build that has only some"
+    )
+)]
 impl ServerUrl {
     fn parse(driver: Option<&str>, rest: &str) -> Result<Self, UrlError> {
         // As SQLAlchemy: the user ends at the first ':', the password at the next '@'. A raw '/' in a

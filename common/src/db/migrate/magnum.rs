@@ -51,17 +51,24 @@ const TRUST_COLUMNS: &[&str] = &[
 const NODE_COLUMNS: &[&str] = &["node_labels", "node_taints"];
 
 impl Revision {
-    /// Reads a revision's name; `head` is the head. An unknown one is refused by name.
-    pub fn parse(text: &str) -> Result<Self, DbError> {
+    /// Reads a revision's name; `head` is the head. `None`: we do not know it.
+    pub fn named(text: &str) -> Option<Self> {
         match text {
-            "c0f832afc4fd" => Ok(Self::C0f832afc4fd),
-            "b3e1cf4a2d5e" | "head" => Ok(Self::B3e1cf4a2d5e),
-            other => Err(DbError::Schema(format!(
-                "Magnum's tables are at revision '{other}', which this release does not know; it takes an empty \
+            "c0f832afc4fd" => Some(Self::C0f832afc4fd),
+            "b3e1cf4a2d5e" | "head" => Some(Self::B3e1cf4a2d5e),
+            _ => None,
+        }
+    }
+
+    /// The revision that a database is stamped with. An unknown one is refused by name.
+    pub(super) fn of_stamp(text: &str) -> Result<Self, DbError> {
+        Self::named(text).ok_or_else(|| {
+            DbError::Schema(format!(
+                "Magnum's tables are at revision '{text}', which this release does not know; it takes an empty \
                  database, c0f832afc4fd or b3e1cf4a2d5e. Nothing was changed. An older database: run the \
                  magnum-db-manage of Magnum 18 to 23 first. A newer one: use a newer release of this program."
-            ))),
-        }
+            ))
+        })
     }
 
     /// The name in `alembic_version`.
@@ -148,7 +155,7 @@ pub(super) fn upgrade(conn: &mut AnyConnection) -> Result<Vec<String>, DbError> 
              are Magnum's tables, find out their revision and run `magnum-db-manage stamp <revision>` first; if \
              not, give Magnum a database of its own."
         ))),
-        Found::Stamped(name) => match Revision::parse(&name)? {
+        Found::Stamped(name) => match Revision::of_stamp(&name)? {
             Revision::B3e1cf4a2d5e => Ok(Vec::new()),
             Revision::C0f832afc4fd => {
                 drop_columns(conn, "cluster", TRUST_COLUMNS)?;
@@ -275,11 +282,11 @@ mod tests {
 
     #[test]
     fn an_unknown_revision_is_refused_by_name_with_a_way_out() {
-        let error = Revision::parse("d7e6a4d39fe4").unwrap_err().to_string();
+        let error = Revision::of_stamp("d7e6a4d39fe4").unwrap_err().to_string();
         assert!(
             error.contains("'d7e6a4d39fe4'") && error.contains("Nothing was changed"),
             "{error}"
         );
-        assert_eq!(Revision::parse("head").unwrap(), HEAD);
+        assert_eq!(Revision::named("head"), Some(HEAD));
     }
 }

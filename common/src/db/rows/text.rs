@@ -1,8 +1,11 @@
 //! Column types whose text differs between databases: times and free text.
 
-use std::io::Write;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+use std::io::Write as _;
 
-use chrono::{NaiveDateTime, Timelike};
+use chrono::NaiveDateTime;
+#[cfg(feature = "mysql")]
+use chrono::Timelike as _;
 use diesel::deserialize::{self, FromSql, FromSqlRow};
 use diesel::expression::AsExpression;
 use diesel::serialize::{self, IsNull, Output, ToSql};
@@ -83,8 +86,10 @@ impl ToSql<Timestamp, diesel::sqlite::Sqlite> for RowTime {
 pub struct FreeText(pub String);
 
 /// MySQL's `text` holds this many bytes.
+#[cfg(feature = "mysql")]
 const MYSQL_TEXT_BYTES: usize = 65_535;
 
+#[cfg(any(feature = "mysql", test))]
 impl FreeText {
     fn cut(text: &str, most: usize) -> &str {
         &text[..text.floor_char_boundary(most)]
