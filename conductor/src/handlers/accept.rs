@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use magnum_common::context::RequestContext;
 use magnum_common::db::{self, AnyConnection, Database, DbError};
-use magnum_common::error::{Exception, Fault};
+use magnum_common::error::Fault;
 use magnum_common::ids::{ConductorId, MessageId, OperationId};
 use magnum_common::model::{Cluster, NodeGroup};
 use magnum_common::rpc::ReplyAddress;
@@ -28,6 +28,9 @@ use crate::workflows::{Args, DriverRef, DriverSource, choose_driver, step_after}
 
 /// Tries of one message that keeps colliding with others, before it counts as an outage.
 const COLLISIONS: u32 = 8;
+
+/// The longest message id that the journal holds; oslo's have 32 characters.
+const MESSAGE_ID: usize = 64;
 
 /// A request on its way into the journal.
 #[derive(Debug, Clone)]
@@ -61,8 +64,6 @@ pub enum Accepted {
         /// A call's answer is ready to be sent again.
         answered: bool,
     },
-    /// The database cannot take it, now or ever: nothing was written.
-    Rejected(Fault),
 }
 
 /// Accepts requests.
@@ -151,20 +152,39 @@ impl Acceptor {
                         magnum.cluster.uuid = %one.incoming.command.cluster(), kind = %one.incoming.command.kind(),
                         %error, "the database does not take a request"
                     );
-                    return Ok(Accepted::Rejected(Fault::new(
-                        Exception::MagnumException,
-                        format!(
-                            "The request {} for cluster {} could not be recorded; the conductor's log has the reason.",
-                            one.incoming.command.kind(),
-                            one.incoming.command.cluster()
-                        ),
-                    )));
+                    return self.refuse(one).await;
                 }
             }
         }
     }
 
-    fn prepare(&self, incoming: Incoming) -> Result<Prepared, JournalError> {
+    /// Records a request that the database does not take as refused. When not even that can be written, the
+    /// fault is not the request's: that is an outage, and nothing is acknowledged.
+    async fn refuse(&self, one: Arc<Prepared>) -> Result<Accepted, JournalError> {
+        let me = self.me.clone();
+        self.db
+            .transaction::<_, JournalError, _>(move |conn| {
+                let plan = Plan::refuse(Fault::invalid_parameter(
+                    "The database does not take one of the request's values.",
+                ));
+                let row = new_operation(&one, &plan, db::now_ms(conn)?);
+                let answered = row.reply_pending;
+                write::record(conn, &[row], me.as_str())?;
+                Ok(Accepted::Recorded {
+                    operation: one.id.clone(),
+                    state: State::Refused,
+                    answered,
+                })
+            })
+            .await
+            .map_err(|error| DbError::Unavailable(format!("no request can be recorded: {error}")).into())
+    }
+
+    fn prepare(&self, mut incoming: Incoming) -> Result<Prepared, JournalError> {
+        // An id that the column cannot hold cannot be compared either.
+        incoming.message = incoming
+            .message
+            .filter(|id| id.as_str().len() <= MESSAGE_ID && !id.as_str().contains('\0'));
         let context = serde_json::to_vec(incoming.context.as_map()).unwrap_or_default();
         let sealed = self
             .key
@@ -433,9 +453,10 @@ fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperation {
     }
 }
 
-/// A refused request may carry anything as its uuid; the journal keeps what fits.
+/// A refused request may carry anything as its uuid; the journal keeps what fits, without the NUL that PostgreSQL
+/// takes nowhere.
 fn clipped(text: &str, characters: usize) -> String {
-    text.chars().take(characters).collect()
+    text.chars().filter(|c| *c != '\0').take(characters).collect()
 }
 
 fn empty_args(kind: OperationKind) -> Args {

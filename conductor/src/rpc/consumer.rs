@@ -76,7 +76,7 @@ impl Consumer {
             if owed.is_empty() {
                 continue;
             }
-            if !self.accept(owed, &direct, &shutdown).await {
+            if !self.accept(owed, &shutdown).await {
                 break;
             }
         }
@@ -116,7 +116,7 @@ impl Consumer {
     }
 
     /// Records a batch, wave by wave. `false`: the process stops and the rest was given back.
-    async fn accept(&mut self, owed: Vec<Owed>, direct: &Direct, shutdown: &CancellationToken) -> bool {
+    async fn accept(&mut self, owed: Vec<Owed>, shutdown: &CancellationToken) -> bool {
         let (incoming, deliveries): (Vec<_>, Vec<_>) = owed
             .into_iter()
             .map(|owed| (owed.incoming, owed.delivery))
@@ -134,7 +134,7 @@ impl Consumer {
                 reached(one.command.kind().as_str(), "accept", Border::AfterCommit).await;
             }
             for ((one, accepted), delivery) in wave.into_iter().zip(accepted).zip(deliveries.by_ref()) {
-                self.settle(one, accepted, delivery, direct).await;
+                self.settle(one, accepted, delivery).await;
             }
             self.signals.work.notify_one();
         }
@@ -182,7 +182,7 @@ impl Consumer {
         }
     }
 
-    async fn settle(&self, one: Incoming, accepted: Accepted, delivery: Delivery, direct: &Direct) {
+    async fn settle(&self, one: Incoming, accepted: Accepted, delivery: Delivery) {
         let (operation, answered) = match accepted {
             Accepted::Recorded {
                 operation,
@@ -207,10 +207,6 @@ impl Consumer {
                     kind = %one.command.kind(), "message was recorded before"
                 );
                 (operation, answered)
-            }
-            Accepted::Rejected(fault) => {
-                direct.send(one.reply, Err(fault), delivery).await;
-                return;
             }
         };
         delivery.ack().await;

@@ -15,6 +15,10 @@ pub struct TransportSink(pub Arc<dyn Transport>);
 #[async_trait]
 impl AnswerSink for TransportSink {
     async fn answer(&self, to: &ReplyAddress, answer: &Answer) -> Result<(), PublishError> {
-        rpc::reply(self.0.as_ref(), to, answer.clone().as_ref().map(Clone::clone)).await
+        let outcome = match answer {
+            Ok(value) => Ok(value.clone()),
+            Err(fault) => Err(fault),
+        };
+        rpc::reply(self.0.as_ref(), to, outcome).await
     }
 }

@@ -5,7 +5,7 @@ use magnum_common::model::{ClusterStatus, HealthStatus};
 use magnum_conductor::handlers::accept::waves;
 use magnum_conductor::handlers::{Accepted, Command};
 use magnum_conductor::operations::State;
-use magnum_tests::{TestDatabase, on_every_database};
+use magnum_tests::{Backend, TestDatabase, on_every_database};
 
 use super::world::{World, context, create, delete, update};
 
@@ -57,7 +57,9 @@ on_every_database! {
         let wave = vec![good[0].clone(), bad, good[1].clone()];
         let accepted = world.acceptor("a").accept(wave).await.unwrap();
         assert!(matches!(accepted[0], Accepted::Recorded { .. }));
-        assert!(matches!(accepted[2], Accepted::Recorded { .. }));
+        assert!(matches!(accepted[2], Accepted::Recorded { state: State::Queued, .. }));
+        let bad = if database.backend == Backend::Postgres { State::Refused } else { State::Queued };
+        assert!(matches!(&accepted[1], Accepted::Recorded { state, .. } if *state == bad), "{accepted:?}");
         for one in &good {
             assert!(world.cluster(one.command.cluster()).await.is_some());
         }
