@@ -155,7 +155,9 @@ impl TestDatabase {
         let (backend, url, sql) = (self.backend, self.plain_url(), sql.to_owned());
         tokio::task::spawn_blocking(move || {
             match backend {
-                Backend::Sqlite => SqliteConnection::establish(&url)?.batch_execute(&sql),
+                // The programs under test may be writing at this moment.
+                Backend::Sqlite => SqliteConnection::establish(&url)?
+                    .batch_execute(&format!("PRAGMA busy_timeout = 10000; {sql}")),
                 Backend::Mariadb => MysqlConnection::establish(&url)?.batch_execute(&sql),
                 Backend::Postgres => PgConnection::establish(&url)?.batch_execute(&sql),
             }

@@ -5,26 +5,26 @@
 //! raced with another conductor, or the database does not take a value), its messages are accepted one by one,
 //! so a bad one harms only itself.
 
-use std::collections::{HashMap, HashSet};
+mod rows;
+mod snapshot;
+
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use magnum_common::context::RequestContext;
 use magnum_common::db::{self, AnyConnection, Database, DbError};
 use magnum_common::error::Fault;
 use magnum_common::ids::{ConductorId, MessageId, OperationId};
-use magnum_common::model::{Cluster, NodeGroup};
 use magnum_common::rpc::ReplyAddress;
 use magnum_common::seal::JournalKey;
 
 use super::command::Command;
-use super::plan::{OpenOperation, Plan, Verdict, View, Writes};
-use super::{cluster_create, cluster_delete, cluster_update};
-use crate::operations::answer::Recorded;
-use crate::operations::journal::{JournalError, NewOperation, read, write};
+use super::plan::Plan;
+use crate::operations::journal::{JournalError, read, write};
 use crate::operations::state::State;
-use crate::operations::{OperationKind, settle};
-use crate::store;
-use crate::workflows::{Args, DriverRef, DriverSource, choose_driver, step_after};
+use crate::workflows::DriverSource;
+use rows::{apply, new_operation};
+use snapshot::Snapshot;
 
 /// Tries of one message that keeps colliding with others, before it counts as an outage.
 const COLLISIONS: u32 = 8;
@@ -276,240 +276,4 @@ fn accept_wave(
     write::record(conn, &rows, me)?;
     apply(conn, writes, me)?;
     Ok(accepted)
-}
-
-/// Everything the plans of a wave look at, in few queries.
-struct Snapshot {
-    clusters: HashMap<String, Cluster>,
-    node_groups: HashMap<String, Vec<NodeGroup>>,
-    templates: HashMap<String, magnum_common::model::ClusterTemplate>,
-    pinned: HashMap<String, DriverRef>,
-    open: HashMap<String, Vec<OpenOperation>>,
-}
-
-impl Snapshot {
-    fn read(conn: &mut AnyConnection, fresh: &[&Prepared]) -> Result<Self, JournalError> {
-        let of = |wanted: &dyn Fn(&Command) -> bool| -> Vec<&str> {
-            fresh
-                .iter()
-                .map(|one| &one.incoming.command)
-                .filter(|command| wanted(command))
-                .map(|command| command.cluster().as_str())
-                .collect()
-        };
-        let is_new = |command: &Command| matches!(command, Command::ClusterCreate(_));
-        let all = of(&|_| true);
-        let existing = of(&|command| !is_new(command));
-        let updated = of(&|command| matches!(command, Command::ClusterUpdate(_)));
-        let clusters = if all.is_empty() {
-            HashMap::new()
-        } else {
-            store::clusters::find_many(conn, &all)?
-        };
-        let wanted_templates: HashSet<&str> = fresh
-            .iter()
-            .filter_map(|one| match &one.incoming.command {
-                Command::ClusterCreate(create) => Some(create.cluster.cluster_template_id.as_str()),
-                _ => None,
-            })
-            .chain(
-                clusters
-                    .values()
-                    .map(|cluster| cluster.cluster_template_id.as_str()),
-            )
-            .collect();
-        let wanted_templates: Vec<&str> = wanted_templates.into_iter().collect();
-        let templates = if wanted_templates.is_empty() {
-            HashMap::new()
-        } else {
-            store::clusters::templates(conn, &wanted_templates)?
-        };
-        let node_groups = if updated.is_empty() {
-            HashMap::new()
-        } else {
-            store::node_groups::of_many(conn, &updated)?
-        };
-        let mut open: HashMap<String, Vec<OpenOperation>> = HashMap::new();
-        let mut pinned = HashMap::new();
-        if !existing.is_empty() {
-            pinned = store::cluster_driver::find_many(conn, &existing)?;
-            for row in read::open(conn, &existing)? {
-                open.entry(row.cluster).or_default().push(OpenOperation {
-                    row: row.row,
-                    id: row.uuid.into(),
-                    kind: row.kind.parse().ok(),
-                    state: row.state.parse().unwrap_or(State::Queued),
-                });
-            }
-        }
-        Ok(Self {
-            clusters,
-            node_groups,
-            templates,
-            pinned,
-            open,
-        })
-    }
-
-    fn view(&self, incoming: &Incoming) -> View {
-        let uuid = incoming.command.cluster().as_str();
-        let cluster = self.clusters.get(uuid).cloned();
-        let template = match &incoming.command {
-            Command::ClusterCreate(create) => Some(&create.cluster.cluster_template_id),
-            _ => cluster.as_ref().map(|cluster| &cluster.cluster_template_id),
-        };
-        View {
-            template: template
-                .and_then(|uuid| self.templates.get(uuid.as_str()))
-                .cloned(),
-            node_groups: self.node_groups.get(uuid).cloned().unwrap_or_default(),
-            open: self.open.get(uuid).cloned().unwrap_or_default(),
-            cluster: cluster.filter(|cluster| match incoming.command {
-                Command::ClusterDelete(_) => may_see(&incoming.context, cluster),
-                Command::ClusterCreate(_) | Command::ClusterUpdate(_) => true,
-            }),
-        }
-    }
-
-    fn plan(&self, incoming: &Incoming, drivers: &dyn DriverSource) -> Plan {
-        let view = self.view(incoming);
-        let mut plan = match &incoming.command {
-            Command::ClusterCreate(create) => {
-                cluster_create::plan(create, incoming.context.project_id(), &view)
-            }
-            Command::ClusterUpdate(update) => cluster_update::plan(update, &view),
-            Command::ClusterDelete(uuid) => cluster_delete::plan(uuid, &view),
-        };
-        if matches!(plan.verdict, Verdict::Queue(_)) {
-            let pinned = self.pinned.get(incoming.command.cluster().as_str());
-            // A driver that cannot be found is the workflow's failure to report, with a status a user can see.
-            plan.writes.driver = choose_driver::foresee(drivers, view.template.as_ref(), pinned);
-        }
-        plan
-    }
-}
-
-/// Magnum's tenant filter: everything for an admin who asked for all tenants, else the project's own.
-fn may_see(context: &RequestContext, cluster: &Cluster) -> bool {
-    if context.is_admin() && context.all_tenants() {
-        return true;
-    }
-    match context.project_id() {
-        Some(project) => cluster.project_id.as_deref() == Some(project),
-        None => context.user_id().is_some() && cluster.user_id.as_deref() == context.user_id(),
-    }
-}
-
-/// The journal's row for a planned request.
-fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperation {
-    let kind = one.incoming.command.kind();
-    let context = &one.incoming.context;
-    let (state, args, reason, answer) = match &plan.verdict {
-        Verdict::Queue(args) => (State::Queued, args.clone(), None, None),
-        Verdict::Done(value) => (State::Succeeded, empty_args(kind), None, Some(Ok(value.clone()))),
-        Verdict::Refuse(fault) => (
-            State::Refused,
-            empty_args(kind),
-            Some(fault.message.clone()),
-            Some(Err(fault.clone())),
-        ),
-        Verdict::Merge(reason) => (
-            State::Cancelled,
-            empty_args(kind),
-            Some(reason.clone()),
-            Some(Ok(serde_json::Value::Null)),
-        ),
-    };
-    let answer = answer
-        .filter(|_| one.reply.is_some())
-        .and_then(|answer| Recorded::new(&answer).ok())
-        .map(Recorded::into_bytes);
-    let open = state.is_open();
-    NewOperation {
-        uuid: one.id.to_string(),
-        message_id: one.incoming.message.as_ref().map(ToString::to_string),
-        kind: kind.as_str().to_owned(),
-        cluster_uuid: clipped(one.incoming.command.cluster().as_str(), 36),
-        project_id: context.project_id().map(|text| clipped(text, 255)),
-        user_id: context.user_id().map(|text| clipped(text, 255)),
-        request_id: context.request_id().map(|text| clipped(text, 64)),
-        state: state.as_str().to_owned(),
-        step: step_after(kind, None).map(|step| step.as_str().to_owned()),
-        stop_requested: false,
-        args: args.to_bytes().unwrap_or_default(),
-        context: open.then(|| one.sealed.clone()),
-        driver: plan.writes.driver.as_ref().map(|driver| driver.name.clone()),
-        driver_version: plan.writes.driver.as_ref().map(|driver| driver.version.clone()),
-        reply: one.reply.clone(),
-        reply_pending: answer.is_some(),
-        answer,
-        attempts: 0,
-        failures: 0,
-        lease_epoch: 0,
-        reason,
-        created_ms: now,
-        updated_ms: now,
-        ended_ms: (!open).then_some(now),
-    }
-}
-
-/// A refused request may carry anything as its uuid; the journal keeps what fits, without the NUL that PostgreSQL
-/// takes nowhere.
-fn clipped(text: &str, characters: usize) -> String {
-    text.chars().filter(|c| *c != '\0').take(characters).collect()
-}
-
-fn empty_args(kind: OperationKind) -> Args {
-    match kind {
-        OperationKind::ClusterCreate => Args::ClusterCreate { create_timeout: None },
-        OperationKind::ClusterUpdate => Args::ClusterUpdate {
-            resized: None,
-            rollback: false,
-        },
-        OperationKind::ClusterDelete => Args::ClusterDelete {},
-    }
-}
-
-/// Applies the writes of many plans: new rows of all of them in one statement per table, changes one by one.
-fn apply(
-    conn: &mut AnyConnection,
-    plans: Vec<(&Arc<Prepared>, Writes)>,
-    me: &str,
-) -> Result<(), JournalError> {
-    let mut clusters = Vec::new();
-    let mut node_groups = Vec::new();
-    for (one, writes) in plans {
-        let cluster = one.incoming.command.cluster();
-        for open in &writes.cancel {
-            settle::supersede(conn, open.row, open.state, me, &one.id)?;
-        }
-        for open in &writes.stop {
-            let reason = format!("operation {} deletes the cluster", one.id);
-            write::request_stop(conn, open.row, Some(me), &reason)?;
-        }
-        if let Some(open) = &writes.hasten {
-            write::hasten(conn, open.row, Some(me))?;
-        }
-        if let Some(change) = writes.status {
-            if !store::clusters::set_status(conn, cluster, change.from, change.to, None)? {
-                return Err(JournalError::Stale);
-            }
-            if change.node_groups {
-                store::node_groups::set_all_status(conn, cluster, change.to)?;
-            }
-        }
-        if let Some((health, reasons)) = &writes.health {
-            store::clusters::set_health(conn, cluster, *health, reasons)?;
-        }
-        if let Some((group, from, to)) = &writes.count
-            && !store::node_groups::set_count(conn, group, *from, *to)?
-        {
-            return Err(JournalError::Stale);
-        }
-        clusters.extend(writes.cluster.map(|cluster| *cluster));
-        node_groups.extend(writes.node_groups);
-    }
-    store::clusters::insert(conn, &clusters)?;
-    store::node_groups::insert(conn, &node_groups)?;
-    Ok(())
 }

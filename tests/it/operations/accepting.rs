@@ -65,6 +65,18 @@ on_every_database! {
         }
     }
 
+    async fn a_journal_that_takes_nothing_is_an_outage_and_not_the_requests_fault(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let asked = create();
+        database.execute("ALTER TABLE conductor_operation RENAME TO away").await.unwrap();
+        let error = world.acceptor("a").accept(vec![asked.clone()]).await.unwrap_err();
+        assert!(error.is_transient(), "{error}");
+        database.execute("ALTER TABLE away RENAME TO conductor_operation").await.unwrap();
+        let accepted = world.accept(asked.clone()).await;
+        assert!(matches!(accepted, Accepted::Recorded { state: State::Queued, .. }), "{accepted:?}");
+        assert_eq!(world.groups(asked.command.cluster()).await.len(), 2);
+    }
+
     async fn what_the_clusters_state_does_not_allow_is_refused_and_changes_nothing(database: TestDatabase) {
         let world = World::new(&database).await;
         let asked = create();

@@ -1,0 +1,128 @@
+//! Plans into rows: the journal's, and those of Magnum's tables.
+
+use std::sync::Arc;
+
+use magnum_common::db::AnyConnection;
+
+use super::Prepared;
+use crate::handlers::plan::{Plan, Verdict, Writes};
+use crate::operations::answer::Recorded;
+use crate::operations::journal::{JournalError, NewOperation, write};
+use crate::operations::state::State;
+use crate::operations::{OperationKind, settle};
+use crate::store;
+use crate::workflows::{Args, step_after};
+
+/// The journal's row for a planned request.
+pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperation {
+    let kind = one.incoming.command.kind();
+    let context = &one.incoming.context;
+    let (state, args, reason, answer) = match &plan.verdict {
+        Verdict::Queue(args) => (State::Queued, args.clone(), None, None),
+        Verdict::Done(value) => (State::Succeeded, empty_args(kind), None, Some(Ok(value.clone()))),
+        Verdict::Refuse(fault) => (
+            State::Refused,
+            empty_args(kind),
+            Some(fault.message.clone()),
+            Some(Err(fault.clone())),
+        ),
+        Verdict::Merge(reason) => (
+            State::Cancelled,
+            empty_args(kind),
+            Some(reason.clone()),
+            Some(Ok(serde_json::Value::Null)),
+        ),
+    };
+    let answer = answer
+        .filter(|_| one.reply.is_some())
+        .and_then(|answer| Recorded::new(&answer).ok())
+        .map(Recorded::into_bytes);
+    let open = state.is_open();
+    NewOperation {
+        uuid: one.id.to_string(),
+        message_id: one.incoming.message.as_ref().map(ToString::to_string),
+        kind: kind.as_str().to_owned(),
+        cluster_uuid: clipped(one.incoming.command.cluster().as_str(), 36),
+        project_id: context.project_id().map(|text| clipped(text, 255)),
+        user_id: context.user_id().map(|text| clipped(text, 255)),
+        request_id: context.request_id().map(|text| clipped(text, 64)),
+        state: state.as_str().to_owned(),
+        step: step_after(kind, None).map(|step| step.as_str().to_owned()),
+        stop_requested: false,
+        args: args.to_bytes().unwrap_or_default(),
+        context: open.then(|| one.sealed.clone()),
+        driver: plan.writes.driver.as_ref().map(|driver| driver.name.clone()),
+        driver_version: plan.writes.driver.as_ref().map(|driver| driver.version.clone()),
+        reply: one.reply.clone(),
+        reply_pending: answer.is_some(),
+        answer,
+        attempts: 0,
+        failures: 0,
+        lease_epoch: 0,
+        reason,
+        created_ms: now,
+        updated_ms: now,
+        ended_ms: (!open).then_some(now),
+    }
+}
+
+/// A refused request may carry anything as its uuid; the journal keeps what fits, without the NUL that PostgreSQL
+/// takes nowhere.
+fn clipped(text: &str, characters: usize) -> String {
+    text.chars().filter(|c| *c != '\0').take(characters).collect()
+}
+
+fn empty_args(kind: OperationKind) -> Args {
+    match kind {
+        OperationKind::ClusterCreate => Args::ClusterCreate { create_timeout: None },
+        OperationKind::ClusterUpdate => Args::ClusterUpdate {
+            resized: None,
+            rollback: false,
+        },
+        OperationKind::ClusterDelete => Args::ClusterDelete {},
+    }
+}
+
+/// Applies the writes of many plans: new rows of all of them in one statement per table, changes one by one.
+pub(super) fn apply(
+    conn: &mut AnyConnection,
+    plans: Vec<(&Arc<Prepared>, Writes)>,
+    me: &str,
+) -> Result<(), JournalError> {
+    let mut clusters = Vec::new();
+    let mut node_groups = Vec::new();
+    for (one, writes) in plans {
+        let cluster = one.incoming.command.cluster();
+        for open in &writes.cancel {
+            settle::supersede(conn, open.row, open.state, me, &one.id)?;
+        }
+        for open in &writes.stop {
+            let reason = format!("operation {} deletes the cluster", one.id);
+            write::request_stop(conn, open.row, Some(me), &reason)?;
+        }
+        if let Some(open) = &writes.hasten {
+            write::hasten(conn, open.row, Some(me))?;
+        }
+        if let Some(change) = writes.status {
+            if !store::clusters::set_status(conn, cluster, change.from, change.to, None)? {
+                return Err(JournalError::Stale);
+            }
+            if change.node_groups {
+                store::node_groups::set_all_status(conn, cluster, change.to)?;
+            }
+        }
+        if let Some((health, reasons)) = &writes.health {
+            store::clusters::set_health(conn, cluster, *health, reasons)?;
+        }
+        if let Some((group, from, to)) = &writes.count
+            && !store::node_groups::set_count(conn, group, *from, *to)?
+        {
+            return Err(JournalError::Stale);
+        }
+        clusters.extend(writes.cluster.map(|cluster| *cluster));
+        node_groups.extend(writes.node_groups);
+    }
+    store::clusters::insert(conn, &clusters)?;
+    store::node_groups::insert(conn, &node_groups)?;
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Everything the plans of a wave look at, read in few queries however large the wave is.
+
+use std::collections::{HashMap, HashSet};
+
+use magnum_common::context::RequestContext;
+use magnum_common::db::AnyConnection;
+use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
+
+use super::{Incoming, Prepared};
+use crate::handlers::command::Command;
+use crate::handlers::plan::{OpenOperation, Plan, Verdict, View};
+use crate::handlers::{cluster_create, cluster_delete, cluster_update};
+use crate::operations::journal::{JournalError, read};
+use crate::operations::state::State;
+use crate::store;
+use crate::workflows::{DriverRef, DriverSource, choose_driver};
+
+/// The rows.
+pub(super) struct Snapshot {
+    clusters: HashMap<String, Cluster>,
+    node_groups: HashMap<String, Vec<NodeGroup>>,
+    templates: HashMap<String, ClusterTemplate>,
+    pinned: HashMap<String, DriverRef>,
+    open: HashMap<String, Vec<OpenOperation>>,
+}
+
+impl Snapshot {
+    pub(super) fn read(conn: &mut AnyConnection, fresh: &[&Prepared]) -> Result<Self, JournalError> {
+        let of = |wanted: &dyn Fn(&Command) -> bool| -> Vec<&str> {
+            fresh
+                .iter()
+                .map(|one| &one.incoming.command)
+                .filter(|command| wanted(command))
+                .map(|command| command.cluster().as_str())
+                .collect()
+        };
+        let is_new = |command: &Command| matches!(command, Command::ClusterCreate(_));
+        let all = of(&|_| true);
+        let existing = of(&|command| !is_new(command));
+        let updated = of(&|command| matches!(command, Command::ClusterUpdate(_)));
+        let clusters = if all.is_empty() {
+            HashMap::new()
+        } else {
+            store::clusters::find_many(conn, &all)?
+        };
+        let wanted_templates: HashSet<&str> = fresh
+            .iter()
+            .filter_map(|one| match &one.incoming.command {
+                Command::ClusterCreate(create) => Some(create.cluster.cluster_template_id.as_str()),
+                _ => None,
+            })
+            .chain(
+                clusters
+                    .values()
+                    .map(|cluster| cluster.cluster_template_id.as_str()),
+            )
+            .collect();
+        let wanted_templates: Vec<&str> = wanted_templates.into_iter().collect();
+        let templates = if wanted_templates.is_empty() {
+            HashMap::new()
+        } else {
+            store::clusters::templates(conn, &wanted_templates)?
+        };
+        let node_groups = if updated.is_empty() {
+            HashMap::new()
+        } else {
+            store::node_groups::of_many(conn, &updated)?
+        };
+        let mut open: HashMap<String, Vec<OpenOperation>> = HashMap::new();
+        let mut pinned = HashMap::new();
+        if !existing.is_empty() {
+            pinned = store::cluster_driver::find_many(conn, &existing)?;
+            for row in read::open(conn, &existing)? {
+                open.entry(row.cluster).or_default().push(OpenOperation {
+                    row: row.row,
+                    id: row.uuid.into(),
+                    kind: row.kind.parse().ok(),
+                    state: row.state.parse().unwrap_or(State::Queued),
+                });
+            }
+        }
+        Ok(Self {
+            clusters,
+            node_groups,
+            templates,
+            pinned,
+            open,
+        })
+    }
+
+    fn view(&self, incoming: &Incoming) -> View {
+        let uuid = incoming.command.cluster().as_str();
+        let cluster = self.clusters.get(uuid).cloned();
+        let template = match &incoming.command {
+            Command::ClusterCreate(create) => Some(&create.cluster.cluster_template_id),
+            _ => cluster.as_ref().map(|cluster| &cluster.cluster_template_id),
+        };
+        View {
+            template: template
+                .and_then(|uuid| self.templates.get(uuid.as_str()))
+                .cloned(),
+            node_groups: self.node_groups.get(uuid).cloned().unwrap_or_default(),
+            open: self.open.get(uuid).cloned().unwrap_or_default(),
+            cluster: cluster.filter(|cluster| match incoming.command {
+                Command::ClusterDelete(_) => may_see(&incoming.context, cluster),
+                Command::ClusterCreate(_) | Command::ClusterUpdate(_) => true,
+            }),
+        }
+    }
+
+    pub(super) fn plan(&self, incoming: &Incoming, drivers: &dyn DriverSource) -> Plan {
+        let view = self.view(incoming);
+        let mut plan = match &incoming.command {
+            Command::ClusterCreate(create) => {
+                cluster_create::plan(create, incoming.context.project_id(), &view)
+            }
+            Command::ClusterUpdate(update) => cluster_update::plan(update, &view),
+            Command::ClusterDelete(uuid) => cluster_delete::plan(uuid, &view),
+        };
+        if matches!(plan.verdict, Verdict::Queue(_)) {
+            let pinned = self.pinned.get(incoming.command.cluster().as_str());
+            // A driver that cannot be found is the workflow's failure to report, with a status a user can see.
+            plan.writes.driver = choose_driver::foresee(drivers, view.template.as_ref(), pinned);
+        }
+        plan
+    }
+}
+
+/// Magnum's tenant filter: everything for an admin who asked for all tenants, else the project's own.
+fn may_see(context: &RequestContext, cluster: &Cluster) -> bool {
+    if context.is_admin() && context.all_tenants() {
+        return true;
+    }
+    match context.project_id() {
+        Some(project) => cluster.project_id.as_deref() == Some(project),
+        None => context.user_id().is_some() && cluster.user_id.as_deref() == context.user_id(),
+    }
+}
