@@ -11,6 +11,7 @@
     reason = "a failed expectation is how a test fails"
 )]
 
+mod bad_input;
 mod broker;
 mod config_dialect;
 mod database;

@@ -2,6 +2,7 @@
 //!
 //! For bodies that no well-behaved client sends, and for looking at replies and dead letters as they are.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -9,7 +10,7 @@ use futures::StreamExt as _;
 use lapin::options::{
     BasicConsumeOptions, BasicGetOptions, BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions,
 };
-use lapin::types::FieldTable;
+use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties, Consumer};
 use serde_json::{Map, Value, json};
 
@@ -88,10 +89,13 @@ impl RawRpc {
             .await
     }
 
-    /// Sends a message as a call and returns the final reply: `result` and `failure`, the latter decoded.
+    /// Sends a message as a call and returns the final reply: `result` and `failure`, the latter decoded. A
+    /// message that has a `_msg_id` keeps it, so that one can be sent twice.
     pub async fn call(&mut self, mut message: Value, within: Duration) -> Result<Value> {
-        let id = uuid::Uuid::new_v4().simple().to_string();
-        message["_msg_id"] = json!(id);
+        if message["_msg_id"].is_null() {
+            message["_msg_id"] = json!(uuid::Uuid::new_v4().simple().to_string());
+        }
+        let id = message["_msg_id"].clone();
         message["_reply_q"] = json!(self.reply_queue);
         self.cast(&message).await?;
         let reply = async {
@@ -113,20 +117,22 @@ impl RawRpc {
             .with_context(|| format!("no reply to {}", message["method"]))?
     }
 
-    /// Takes one message from a queue: its body and its headers. `None` when it is empty.
-    pub async fn take(&self, queue: &str) -> Result<Option<(Vec<u8>, String)>> {
+    /// Takes one message from a queue: its body and its headers that are texts. `None` when it is empty.
+    pub async fn take(&self, queue: &str) -> Result<Option<(Vec<u8>, BTreeMap<String, String>)>> {
         let got = self
             .channel
             .basic_get(queue.into(), BasicGetOptions { no_ack: true })
             .await?;
         Ok(got.map(|message| {
-            let headers = message
-                .properties
-                .headers()
-                .as_ref()
-                .map(|headers| format!("{headers:?}"))
-                .unwrap_or_default();
-            (message.data.clone(), headers)
+            let headers = message.properties.headers().clone().unwrap_or_default();
+            let texts = headers.inner().iter().filter_map(|(name, value)| match value {
+                AMQPValue::LongString(text) => Some((
+                    name.to_string(),
+                    String::from_utf8_lossy(text.as_bytes()).into_owned(),
+                )),
+                _ => None,
+            });
+            (message.data.clone(), texts.collect())
         }))
     }
 }

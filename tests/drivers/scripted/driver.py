@@ -10,9 +10,12 @@ Label `scripted_<call>` (create, update, delete) of a cluster:
     exit75:N           the same, by exit status
     permanent          fails for good
     garbage            prints something that is no answer
-    flood              prints without end
+    flood              prints good lines without end
+    flood_line         prints one line without end
     crash              kills itself
     hang               never ends
+    stubborn           never ends, nor does its child, and both are deaf to SIGTERM; their process ids are in
+                       the file `pids-<cluster>` of the record's folder
     silent             ends well without an answer
 
 MAGNUM_TEST_DELAY: seconds that each create, update and delete takes.
@@ -101,10 +104,21 @@ def main():
         return None
     elif behaviour == 'flood':
         while True:
-            print('x' * 65536, flush=True)
+            answer({'progress': 'x' * 65536})
+    elif behaviour == 'flood_line':
+        while True:
+            print('x' * 65536, end='', flush=True)
     elif behaviour == 'crash':
         os.kill(os.getpid(), signal.SIGSEGV)
     elif behaviour == 'hang':
+        while True:
+            time.sleep(60)
+    elif behaviour == 'stubborn':
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        child = os.fork()
+        if child:
+            with open(os.path.join(RECORD, 'pids-' + cluster), 'w') as pids:
+                pids.write('%d %d' % (os.getpid(), child))
         while True:
             time.sleep(60)
     elif behaviour == 'silent':

@@ -1,0 +1,151 @@
+//! Drivers that hang, crash, flood, talk nonsense or say nothing: the cluster ends as failed with a reason that
+//! quotes them, nothing of them is left running, and other clusters do not notice.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use magnum_tests::deployment::{Deployment, drivers};
+use magnum_tests::{Backend, wait};
+use serde_json::json;
+
+use super::{SOON, api_with_template, is_unharmed, operations_of};
+
+/// The scripted driver with a shorter patience, in a folder of its own.
+fn impatient(deployment: &mut Deployment) -> Result<()> {
+    let (from, to) = (
+        drivers().join("scripted"),
+        deployment.folder.join("drivers/scripted"),
+    );
+    fs::create_dir_all(&to)?;
+    let manifest = fs::read_to_string(from.join("driver.toml"))?;
+    ensure!(manifest.contains("\ntimeout = 20\n"));
+    fs::write(
+        to.join("driver.toml"),
+        manifest.replace("\ntimeout = 20\n", "\ntimeout = 4\n"),
+    )?;
+    fs::copy(from.join("driver.py"), to.join("driver.py"))?;
+    deployment.set(
+        "drivers",
+        "driver_path",
+        deployment.folder.join("drivers").display(),
+    );
+    Ok(())
+}
+
+/// Whether a process exists and is more than a remainder nobody has waited for yet.
+fn runs(pid: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().starts_with(" Z"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_driver_that_misbehaves_fails_its_cluster_with_a_reason_that_quotes_it() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    impatient(&mut deployment)?;
+    deployment.set("conductor", "operation_retry_max_attempts", 2);
+    let mut conductor = deployment.conductor("c1").await?;
+    let (api, template) = api_with_template(&deployment).await?;
+    let rest = &api.rest;
+
+    let mut failing = Vec::new();
+    for (behaviour, attempts, reason) in [
+        ("stubborn", 1, "did not end within 4 seconds"),
+        ("crash", 2, "was killed by signal 11"),
+        (
+            "flood",
+            1,
+            "printed more than the protocol allows (16 MiB, 1 MiB in a line)",
+        ),
+        ("flood_line", 1, "printed more than the protocol allows"),
+        ("garbage", 1, "Traceback: this is not an answer"),
+        ("silent", 1, "without a line that holds a result or an error"),
+        ("permanent", 1, "no such flavor: m1.nano"),
+        ("transient:9", 2, "the cloud is busy"),
+        ("exit75:9", 2, "the cloud is busy"),
+    ] {
+        let name = behaviour.replace([':', '_'], "-");
+        let cluster = rest
+            .create_cluster(&template, &name, json!({"scripted_create": behaviour}))
+            .await?;
+        failing.push((cluster, behaviour, attempts, reason));
+    }
+    let good = rest.create_cluster(&template, "good", json!({})).await?;
+    rest.wait_status(&good, "CREATE_COMPLETE", SOON).await?;
+
+    for (cluster, behaviour, attempts, reason) in &failing {
+        let seen = rest.wait_status(cluster, "CREATE_FAILED", SOON).await?;
+        let told = seen["status_reason"].as_str().unwrap_or_default();
+        ensure!(
+            told.contains(reason),
+            "{behaviour}: {told:?} does not say {reason:?}"
+        );
+        let begun = deployment.record.begun("create", cluster)?.len();
+        ensure!(begun == *attempts, "{behaviour}: {begun} attempts");
+        let operations = operations_of(&deployment, cluster).await?;
+        ensure!(
+            operations.len() == 1 && operations[0]["state"] == "failed",
+            "{operations:?}"
+        );
+    }
+    let stubborn = &failing[0].0;
+    let pids = fs::read_to_string(deployment.record.folder().join(format!("pids-{stubborn}")))?;
+    for pid in pids.split(' ') {
+        wait::until("the driver's processes to end", SOON, async || {
+            ensure!(!runs(pid), "{pid} runs");
+            Ok::<_, anyhow::Error>(())
+        })
+        .await?;
+    }
+
+    // A failed cluster can be deleted, and an update that fails leaves the old count.
+    for (cluster, ..) in &failing {
+        rest.delete(&format!("/clusters/{cluster}")).await?.expect(204)?;
+    }
+    let updated = rest
+        .create_cluster(&template, "updated", json!({"scripted_update": "garbage"}))
+        .await?;
+    rest.wait_status(&updated, "CREATE_COMPLETE", SOON).await?;
+    rest.resize(&updated, 3).await?.expect(202)?;
+    let seen = rest.wait_status(&updated, "UPDATE_FAILED", SOON).await?;
+    ensure!(seen["node_count"] == 1, "{seen}");
+    ensure!(
+        seen["status_reason"]
+            .as_str()
+            .is_some_and(|told| told.contains("this is not an answer")),
+        "{seen}"
+    );
+    for (cluster, ..) in &failing {
+        rest.wait_gone(cluster, SOON).await?;
+    }
+    deployment.settled(SOON).await?;
+    is_unharmed(&mut conductor)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_driver_whose_program_vanishes_fails_the_next_cluster_and_works_again_when_it_is_back() -> Result<()>
+{
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    impatient(&mut deployment)?;
+    deployment.set("conductor", "operation_retry_max_attempts", 2);
+    let mut conductor = deployment.conductor("c1").await?;
+    let (api, template) = api_with_template(&deployment).await?;
+    let program = deployment.folder.join("drivers/scripted/driver.py");
+    let aside = program.with_extension("aside");
+
+    fs::rename(&program, &aside)?;
+    let failed = api.rest.create_cluster(&template, "gone", json!({})).await?;
+    let seen = api.rest.wait_status(&failed, "CREATE_FAILED", SOON).await?;
+    let told = seen["status_reason"].as_str().unwrap_or_default();
+    ensure!(
+        told.contains("scripted") && told.contains("driver.py"),
+        "{told:?}"
+    );
+
+    symlink(Path::new("driver.aside"), &program).context("put it back")?;
+    let built = api.rest.create_cluster(&template, "back", json!({})).await?;
+    api.rest.wait_status(&built, "CREATE_COMPLETE", SOON).await?;
+    deployment.settled(SOON).await?;
+    is_unharmed(&mut conductor)
+}
