@@ -25,4 +25,5 @@ mod peers;
 mod probe;
 mod rest;
 mod rows;
+mod status_sync;
 mod wire;

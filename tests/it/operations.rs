@@ -9,4 +9,4 @@ mod deleting;
 mod fencing;
 mod operators;
 mod running;
-mod world;
+pub(crate) mod world;

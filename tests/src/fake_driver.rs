@@ -83,6 +83,9 @@ pub struct FakeDriver {
     script: Mutex<VecDeque<Act>>,
     calls: Mutex<Vec<Call>>,
     inside: Mutex<HashMap<ClusterUuid, usize>>,
+    sees: Mutex<HashMap<ClusterUuid, Result<DriverReport, DriverError>>>,
+    looks: Mutex<Vec<ClusterRef>>,
+    look_gate: Mutex<Option<Arc<Gate>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -104,6 +107,9 @@ impl FakeDriver {
             script: Mutex::default(),
             calls: Mutex::default(),
             inside: Mutex::default(),
+            sees: Mutex::default(),
+            looks: Mutex::default(),
+            look_gate: Mutex::default(),
         })
     }
 
@@ -111,6 +117,22 @@ impl FakeDriver {
     pub fn then(&self, act: Act) -> &Self {
         lock(&self.script).push_back(act);
         self
+    }
+
+    /// What an observation of the cluster brings from now on; nothing at first.
+    pub fn sees(&self, cluster: &ClusterUuid, result: Result<DriverReport, DriverError>) -> &Self {
+        lock(&self.sees).insert(cluster.clone(), result);
+        self
+    }
+
+    /// Observations stop at this gate from now on.
+    pub fn hold_looks(&self, gate: &Arc<Gate>) {
+        *lock(&self.look_gate) = Some(Arc::clone(gate));
+    }
+
+    /// Every cluster that was looked at, each look.
+    pub fn looks(&self) -> Vec<ClusterRef> {
+        lock(&self.looks).clone()
     }
 
     /// Everything it was asked, in the order of beginning.
@@ -230,7 +252,21 @@ impl Driver for FakeDriver {
         self.call("delete", call).await
     }
 
-    async fn observe(&self, _clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
-        Ok(Vec::new())
+    async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
+        lock(&self.looks).extend_from_slice(clusters);
+        let gate = lock(&self.look_gate).clone();
+        if let Some(gate) = gate {
+            gate.entered.add_permits(1);
+            gate.open.acquire().await.expect("never closed").forget();
+        }
+        let sees = lock(&self.sees);
+        Ok(clusters
+            .iter()
+            .filter_map(|one| {
+                let cluster = one.cluster.uuid.clone();
+                let result = sees.get(&cluster)?.clone();
+                Some(Observation { cluster, result })
+            })
+            .collect())
     }
 }
