@@ -23,6 +23,7 @@ mod objects;
 mod operations;
 mod peers;
 mod probe;
+mod process;
 mod rest;
 mod rows;
 mod status_sync;

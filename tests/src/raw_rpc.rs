@@ -25,7 +25,7 @@ pub struct RawRpc {
     channel: Channel,
     replies: Consumer,
     reply_queue: String,
-    _connection: Connection,
+    connection: Connection,
 }
 
 impl RawRpc {
@@ -59,7 +59,7 @@ impl RawRpc {
             channel,
             replies,
             reply_queue,
-            _connection: connection,
+            connection,
         })
     }
 
@@ -117,10 +117,12 @@ impl RawRpc {
             .with_context(|| format!("no reply to {}", message["method"]))?
     }
 
-    /// Takes one message from a queue: its body and its headers that are texts. `None` when it is empty.
+    /// Takes one message from a queue: its body and its headers that are texts. `None` when it is empty;
+    /// an error when there is no such queue (yet).
     pub async fn take(&self, queue: &str) -> Result<Option<(Vec<u8>, BTreeMap<String, String>)>> {
-        let got = self
-            .channel
+        // The broker closes the channel of whoever asks for a queue that is not there.
+        let channel = self.connection.create_channel().await?;
+        let got = channel
             .basic_get(queue.into(), BasicGetOptions { no_ack: true })
             .await?;
         Ok(got.map(|message| {

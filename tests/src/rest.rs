@@ -126,11 +126,16 @@ impl Rest {
 
     /// Asks for a cluster whose driver behaves as the labels say, and returns its uuid.
     pub async fn create_cluster(&self, template: &str, name: &str, labels: Value) -> Result<String> {
+        uuid(&self.ask_for_cluster(template, name, labels).await?.expect(202)?)
+    }
+
+    /// Asks for a cluster and returns the answer, whatever it is.
+    pub async fn ask_for_cluster(&self, template: &str, name: &str, labels: Value) -> Result<Answer> {
         let body = json!({
             "name": name, "cluster_template_id": template, "node_count": 1, "master_count": 1, "keypair": "key",
             "create_timeout": 60, "labels": labels
         });
-        uuid(&self.post("/clusters", &body).await?.expect(202)?)
+        self.post("/clusters", &body).await
     }
 
     /// Asks for another number of nodes.

@@ -1,0 +1,17 @@
+//! Whole programs: what holds across processes, servers and their ends.
+//!
+//! | module | proves |
+//! |---|---|
+//! | `end_to_end` | an unmodified `openstack coe` client does all it does with Magnum, on three databases |
+//! | `crash_matrix` | `kill -9` at every border of every operation loses nothing and doubles nothing |
+//! | `storms` | hundreds of requests survive killed conductors, restarted brokers and databases |
+//! | `slow_drivers` | a driver may take its time: it is observed, a delete overtakes it, nothing is called twice |
+//! | `full_disk` | an API whose database has no room says so |
+//! | `interop` | Python casts to our conductor and Python's server understands our API |
+
+mod crash_matrix;
+mod end_to_end;
+mod full_disk;
+mod interop;
+mod slow_drivers;
+mod storms;

@@ -1,0 +1,67 @@
+//! Drivers that take their time: the status is observed until it is final, a delete need not wait for the end
+//! of a create, and no call is made twice.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use magnum_tests::Backend;
+use magnum_tests::deployment::Deployment;
+use serde_json::json;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_driver_that_only_begins_is_observed_until_it_is_done() -> Result<()> {
+    let deployment = Deployment::new(Backend::Postgres).await?;
+    let _one = deployment.conductor("one").await?;
+    let _two = deployment.conductor("two").await?;
+    let api = deployment.api().await?;
+    let template = api.rest.create_template("small").await?;
+    let labels = json!({"scripted_create": "in_progress", "scripted_update": "in_progress", "scripted_delete": "in_progress"});
+    let cluster = api.rest.create_cluster(&template, "slow", labels).await?;
+    api.rest
+        .wait_status(&cluster, "CREATE_COMPLETE", PATIENCE)
+        .await?;
+    api.rest.resize(&cluster, 2).await?.expect(202)?;
+    api.rest
+        .wait_status(&cluster, "UPDATE_COMPLETE", PATIENCE)
+        .await?;
+    api.rest
+        .delete(&format!("/clusters/{cluster}"))
+        .await?
+        .expect(204)?;
+    api.rest.wait_gone(&cluster, PATIENCE).await?;
+    for call in ["create", "update", "delete"] {
+        ensure!(
+            deployment.record.begun(call, &cluster)?.len() == 1,
+            "{call} was repeated"
+        );
+    }
+    deployment.settled(PATIENCE).await.map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delete_overtakes_a_create_that_takes_long() -> Result<()> {
+    let deployment = Deployment::new(Backend::Mariadb).await?;
+    let _one = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let template = api.rest.create_template("small").await?;
+    let cluster = api
+        .rest
+        .create_cluster(&template, "slow", json!({"scripted_create": "wait"}))
+        .await?;
+    magnum_tests::wait::until("the create to begin", PATIENCE, async || {
+        let begun = deployment.record.begun("create", &cluster)?.len();
+        ensure!(begun == 1, "{begun} begun");
+        Ok(())
+    })
+    .await?;
+    api.rest
+        .delete(&format!("/clusters/{cluster}"))
+        .await?
+        .expect(204)?;
+    deployment.record.let_go(&cluster)?;
+    api.rest.wait_gone(&cluster, PATIENCE).await?;
+    ensure!(!deployment.record.is_built(&cluster));
+    deployment.settled(PATIENCE).await.map(drop)
+}
