@@ -13,6 +13,7 @@
 
 mod bad_input;
 mod broker;
+mod conductor_process;
 mod config_dialect;
 mod database;
 mod drivers;
