@@ -153,7 +153,7 @@ async fn watch(
         let cluster = client.find(&format!("/clusters/{uuid}")).await?;
         let status = cluster
             .as_ref()
-            .map_or(GONE.to_owned(), |cluster| text(cluster, "status"));
+            .map_or_else(|| GONE.to_owned(), |cluster| text(cluster, "status"));
         let said = journal::progress(service.database(), uuid).await?;
         progress.show(&status, said.as_deref());
         if status == wanted {

@@ -322,7 +322,7 @@ fn record(
         .cluster
         .status_reason
         .as_deref()
-        .or(cluster.status_reason.as_deref().filter(|_| after == before));
+        .or_else(|| cluster.status_reason.as_deref().filter(|_| after == before));
     if !clusters::set_status(conn, &cluster.uuid, Some(before), after, reason)? {
         return Ok(None);
     }
