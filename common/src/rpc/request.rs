@@ -295,10 +295,7 @@ mod tests {
                 json!({"method": "m", "version": null}),
                 Exception::UnsupportedVersion,
             ),
-            (
-                json!({"method": "m", "version": 1}),
-                Exception::UnsupportedVersion,
-            ),
+            (json!({"method": "m", "version": 1}), Exception::AttributeError),
             (
                 json!({"method": "m", "namespace": "n"}),
                 Exception::UnsupportedVersion,
