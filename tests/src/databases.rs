@@ -189,7 +189,7 @@ fn new_name() -> String {
 
 /// Writes a test once and runs it on all three backends: `name::sqlite`, `name::mariadb`, `name::postgres`.
 ///
-/// ```ignore
+/// ```text
 /// on_every_database! {
 ///     /// A doc comment may stand here.
 ///     async fn a_row_survives(database: TestDatabase) { … }

@@ -4,6 +4,12 @@
 //! held at a gate, so that a test does its part exactly while the driver works. The driver itself proves that no
 //! two calls ever work on one cluster at the same time.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "it runs inside tests only, and panicking is one of the things that a script may ask for"
+)]
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -167,7 +173,7 @@ impl FakeDriver {
         let _inside = Inside::enter(self, &call.cluster.uuid);
         let mut act = lock(&self.script)
             .pop_front()
-            .unwrap_or_else(|| Act::Report(Box::new(DriverReport::default())));
+            .unwrap_or_else(|| Act::Report(Box::default()));
         loop {
             let (end, result) = match act {
                 Act::Report(report) => ("done", Ok(*report)),

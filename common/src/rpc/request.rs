@@ -58,7 +58,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Malformed {
     /// What a Python server would raise.
-    pub fault: Fault,
+    pub fault: Box<Fault>,
     /// Where to say so; none for a cast.
     pub reply: Option<ReplyAddress>,
 }
@@ -129,7 +129,7 @@ impl WireRequest {
             _ => None,
         };
         let refuse = |exception, message: String| Malformed {
-            fault: Fault::new(exception, message),
+            fault: Box::new(Fault::new(exception, message)),
             reply: reply.clone(),
         };
         let method = match self.method {
@@ -156,7 +156,7 @@ impl WireRequest {
         };
         check_version(&method, self.namespace.as_ref(), self.version.as_ref()).map_err(|fault| {
             Malformed {
-                fault,
+                fault: Box::new(fault),
                 reply: reply.clone(),
             }
         })?;

@@ -17,7 +17,7 @@ use magnum_common::seal::JournalKey;
 
 /// Creates and upgrades the database of Magnum.
 ///
-/// Takes the database of [database] connection in magnum.conf: an empty one, or that of Magnum 18 (2024.1) or
+/// Takes the database of `[database] connection` in magnum.conf: an empty one, or that of Magnum 18 (2024.1) or
 /// later. Stop no service for it, except Python services older than the tables' new revision.
 #[derive(Debug, Parser)]
 #[command(name = "magnum-db-manage", version)]

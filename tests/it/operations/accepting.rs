@@ -161,6 +161,6 @@ fn a_batch_is_cut_where_a_cluster_or_a_message_repeats() {
     let sizes = |batch| waves(batch).iter().map(Vec::len).collect::<Vec<_>>();
     assert_eq!(sizes(vec![a.clone(), b.clone()]), [2]);
     assert_eq!(sizes(vec![a.clone(), delete(&uuid), b.clone()]), [1, 2]);
-    assert_eq!(sizes(vec![a.clone(), b, a.clone()]), [2, 1]);
+    assert_eq!(sizes(vec![a.clone(), b, a]), [2, 1]);
     assert_eq!(sizes(Vec::new()), Vec::<usize>::new());
 }

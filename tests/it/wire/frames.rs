@@ -69,7 +69,7 @@ fn requests_with_a_wrong_target_get_the_recorded_exception() {
         let malformed = wire.check(format).unwrap_err();
         let recorded = load("rpc", &name.replace("request-", "reply-"));
         assert!(malformed.reply.is_some());
-        let ours: Value = serde_json::from_str(&RemoteFailure::from(&malformed.fault).to_json()).unwrap();
+        let ours: Value = serde_json::from_str(&RemoteFailure::from(&*malformed.fault).to_json()).unwrap();
         assert_same_failure(&ours, &recorded["inner"]["failure"], name);
     }
 }

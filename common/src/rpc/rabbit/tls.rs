@@ -83,6 +83,10 @@ fn certificates(option: &'static str, path: &Path) -> Result<Vec<CertificateDer<
     Ok(found)
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "callers have errors and texts made on the spot"
+)]
 fn fault(option: &'static str, reason: impl ToString) -> TransportError {
     TransportError::Tls {
         option,
