@@ -1,7 +1,7 @@
 //! The API as one thing that starts and stops: in `magnum-api`, in `magnum-dev`, in tests.
 //!
 //! [`Api::start`] returns once the socket listens. [`Api::stop`] lets running requests end, at most
-//! [`DRAIN`] long, and then closes. The transport and the database are the caller's and outlive the API.
+//! `DRAIN` long, and then closes. The transport and the database are the caller's and outlive the API.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -46,12 +46,12 @@ use reader::{Key, Reader, Sources};
 /// Where to find the configuration; part of every program's command line.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ConfigArgs {
-    /// Configuration file; may be repeated, later files win. Default: magnum.conf and <program>.conf in
+    /// Configuration file; may be repeated, later files win. Default: magnum.conf and PROGRAM.conf in
     /// ~/.magnum, ~, /etc/magnum or /etc
     #[arg(long = "config-file", value_name = "FILE", global = true)]
     pub files: Vec<PathBuf>,
     /// Directory whose *.conf files are read after the files, sorted by name; may be repeated. Default:
-    /// magnum.conf.d and <program>.conf.d at the same places
+    /// magnum.conf.d and PROGRAM.conf.d at the same places
     #[arg(long = "config-dir", value_name = "DIR", global = true)]
     pub dirs: Vec<PathBuf>,
 }

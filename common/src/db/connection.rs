@@ -1,7 +1,7 @@
 //! One connection type over the three databases.
 //!
 //! diesel's `MultiConnection` gives the common subset: no `RETURNING`, no `ON CONFLICT`, no `FOR UPDATE`. What
-//! we need of those is written once per database, in [`super::lock`] and [`super::write::insert_or_ignore`]; a
+//! we need of those is written once per database, in [`super::lock`] and [`super::write::unless_exists()`]; a
 //! program that wants the row it inserted looks it up by its uuid.
 
 // The derive's output has no docs and calls `expect` on what it proved before.

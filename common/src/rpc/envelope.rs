@@ -1,8 +1,8 @@
 //! The outer layer of a body: envelope 2.0, bare JSON, MessagePack.
 //!
 //! Sent is always envelope 2.0 in JSON, or bare MessagePack where the peer used MessagePack first. Accepted are
-//! both formats with and without the envelope. The inner message is parsed once, straight from the text inside
-//! the envelope; [`Inner`] only holds that text.
+//! both formats with and without the envelope. The inner message is parsed straight from the text inside
+//! the envelope, once.
 //!
 //! Strictness is oslo.messaging's: only version `2.0` passes, and inside JSON the inner message must be a string.
 

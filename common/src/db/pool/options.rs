@@ -15,7 +15,7 @@ const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 pub struct PoolOptions {
     /// Most connections at once.
     pub max_connections: u32,
-    /// How long to try to get a connection before the work fails as [`DbError::Unavailable`].
+    /// How long to try to get a connection before the work fails as [`DbError::Unavailable`](crate::db::DbError::Unavailable).
     pub acquire_timeout: Duration,
     /// Connections older than this are replaced.
     pub recycle_after: Duration,
