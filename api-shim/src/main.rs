@@ -7,6 +7,7 @@ use clap::Parser;
 use magnum_api_shim::{Api, metric_definitions};
 use magnum_common::config::{ConfigArgs, Settings};
 use magnum_common::db::Database;
+use magnum_common::error::with_causes;
 use magnum_common::{db, rpc, telemetry};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // The log may not be set up yet, and an operator at a terminal must see why nothing runs.
-            eprintln!("magnum-api: {error:#}");
+            eprintln!("magnum-api: {}", with_causes(error.as_ref()));
             ExitCode::FAILURE
         }
     }

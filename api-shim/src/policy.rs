@@ -1,7 +1,7 @@
 //! Who may do what: Magnum's default policy rules, as pure functions.
 //!
-//! The rules are those of oslo.policy's defaults in Magnum 23 (auth and policy contract, section 3) for the
-//! routes that are served. An operator's `policy.yaml` is not read yet.
+//! The rules are those of Magnum 23 (`magnum/common/policies`) for the routes that are
+//! served. An operator's `policy.yaml` is not read yet.
 
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};

@@ -1,6 +1,6 @@
 //! The request context: who asked, as it travels in every message.
 //!
-//! Magnum's context has 25 keys (wire contract, section 4). A context that arrived is kept as it is, unknown
+//! Magnum's context has 25 keys (`to_dict` in `magnum/common/context.py`). A context that arrived is kept as it is, unknown
 //! keys included, and the parts that decisions need are read from it. The token and its document are secrets:
 //! `Debug` leaves them out.
 

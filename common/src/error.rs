@@ -7,13 +7,28 @@
 //! * Each module has its own `thiserror` type for what can go wrong inside; it becomes a [`Fault`] at the border
 //!   where a person has to be told.
 //! * [`ErrorClass`] says what to do next with an operation: retry or give up.
+//! * [`with_causes`] is how a program tells a person at a terminal why it ends.
 //!
-//! Source of classes, codes and texts: the contract's exception table (REST errors, section 2).
+//! Classes, modules, codes and texts are those of `magnum/common/exception.py`.
 
 use std::fmt;
 
 use indexmap::IndexMap;
 use serde_json::Value;
+
+/// The error with its causes in one line. A cause that the error's own text quotes already is not said twice.
+pub fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        next = cause.source();
+    }
+    text
+}
 
 /// What a failed step means for the operation it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +54,7 @@ macro_rules! exceptions {
     ($($variant:ident $module:ident $code:literal;)*) => {
         /// An exception class that a Python caller, or a REST client by its code, gets to see.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[expect(missing_docs, reason = "the names are Magnum's; the table in the REST contract explains them")]
+        #[expect(missing_docs, reason = "the names are Magnum's, which explains them")]
         pub enum Exception {
             $($variant,)*
         }
@@ -242,3 +257,26 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot listen: {0}")]
+    struct Quoting(#[from] std::io::Error);
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot serve")]
+    struct Silent(#[source] Quoting);
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let quoting = Quoting(std::io::Error::other("port taken"));
+        assert_eq!(with_causes(&quoting), "cannot listen: port taken");
+        assert_eq!(
+            with_causes(&Silent(quoting)),
+            "cannot serve: cannot listen: port taken"
+        );
+    }
+}

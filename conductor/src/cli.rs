@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use magnum_common::config::{ConfigArgs, Settings};
+use magnum_common::error::with_causes;
 
 use crate::drivers::exec::guard::{self, GuardArgs};
 
@@ -63,7 +64,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // The log may not be set up yet, and an operator at a terminal must see why nothing runs.
-            eprintln!("magnum-conductor: {error:#}");
+            eprintln!("magnum-conductor: {}", with_causes(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -1,7 +1,7 @@
 //! Python's way of writing values, where the REST contract shows it.
 //!
 //! Magnum's error texts quote values as Python prints them, and a JSON patch may replace a whole dictionary by
-//! a *string* that holds a Python literal. Both are part of the contract (REST errors, sections 1 and 3), so
+//! a *string* that holds a Python literal. Clients rely on both, so
 //! this file writes the one and reads the other. It is no Python parser: names, calls and operators are refused.
 
 use serde_json::{Map, Number, Value};

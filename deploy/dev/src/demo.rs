@@ -51,10 +51,14 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
     let state = State::prepare(&folder)?;
     let service = Service::start(&state, options.port, Some(&state.log())).await?;
     let screen = Screen::new();
+    screen.say(&format!("Magnum's API is at {}", service.endpoint()));
     screen.say(&format!(
-        "Magnum's API is at {}; its log is {}",
-        service.endpoint(),
-        state.log().display()
+        "What it logs is in {}{}",
+        state.log().display(),
+        match temporary {
+            Some(_) => ", removed at the end (--state DIR keeps it)",
+            None => "",
+        }
     ));
     let toured = tokio::select! {
         toured = tour(&service, &screen, &options) => toured,
@@ -110,20 +114,27 @@ async fn tour(service: &Service, screen: &Screen, options: &Options) -> anyhow::
     let accepted = client.post("/clusters", &body).await?;
     let uuid = text(&accepted, "uuid");
     screen.say(&format!("202 Accepted: cluster {uuid}"));
-    let cluster = watch(service, screen, &client, &uuid, "CREATE_COMPLETE").await?;
+    let cluster = watch(service, screen, &client, &uuid, ["", "CREATE_COMPLETE"]).await?;
     show(screen, &cluster);
 
     screen.title("Resize it to four workers");
     let patch = json!([{"op": "replace", "path": "/node_count", "value": 4}]);
     client.patch(&format!("/clusters/{uuid}"), &patch).await?;
     screen.say("202 Accepted");
-    let cluster = watch(service, screen, &client, &uuid, "UPDATE_COMPLETE").await?;
+    let cluster = watch(
+        service,
+        screen,
+        &client,
+        &uuid,
+        ["CREATE_COMPLETE", "UPDATE_COMPLETE"],
+    )
+    .await?;
     show(screen, &cluster);
 
     screen.title("Delete it");
     client.delete(&format!("/clusters/{uuid}")).await?;
     screen.say("204 No Content: accepted");
-    watch(service, screen, &client, &uuid, GONE).await?;
+    watch(service, screen, &client, &uuid, ["UPDATE_COMPLETE", GONE]).await?;
     client
         .delete(&format!("/clustertemplates/{}", text(&template, "uuid")))
         .await?;
@@ -132,22 +143,24 @@ async fn tour(service: &Service, screen: &Screen, options: &Options) -> anyhow::
     screen.title("What the journal recorded");
     journal::print(service.database(), screen, &uuid).await?;
     screen.title("Done");
-    screen.say("Try it yourself: run magnum-dev, and point the openstack client or curl at its port.");
+    screen.say("Try it yourself: `magnum-dev serve` keeps it running, and then, for example:");
+    screen.say("  curl http://127.0.0.1:9511/v1/clusters");
+    screen.say("  openstack --os-auth-type none --os-endpoint http://127.0.0.1:9511/v1 coe cluster list");
     Ok(())
 }
 
 /// Stands for the status of a cluster that is no more.
 const GONE: &str = "gone";
 
-/// Shows every status and what the driver says, until `wanted`.
+/// Shows every status and what the driver says, on the way from one status to another.
 async fn watch(
     service: &Service,
     screen: &Screen,
     client: &Client,
     uuid: &str,
-    wanted: &str,
+    [left, wanted]: [&str; 2],
 ) -> anyhow::Result<Value> {
-    let mut progress = screen.progress();
+    let mut progress = screen.progress(left);
     let started = Instant::now();
     loop {
         let cluster = client.find(&format!("/clusters/{uuid}")).await?;
@@ -176,14 +189,14 @@ async fn watch(
 }
 
 fn show(screen: &Screen, cluster: &Value) {
-    screen.say(&format!(
-        "{} masters {}, {} workers {}, API {}",
-        cluster["master_count"],
-        cluster["master_addresses"],
-        cluster["node_count"],
-        cluster["node_addresses"],
-        text(cluster, "api_address"),
-    ));
+    let nodes = |key: &str| {
+        let addresses = cluster[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        let addresses: Vec<&str> = addresses.iter().filter_map(Value::as_str).collect();
+        addresses.join(", ")
+    };
+    screen.say(&format!("  masters: {}", nodes("master_addresses")));
+    screen.say(&format!("  workers: {}", nodes("node_addresses")));
+    screen.say(&format!("  its API: {}", text(cluster, "api_address")));
 }
 
 fn text(value: &Value, key: &str) -> String {

@@ -14,6 +14,7 @@ use std::process::{ExitCode, Stdio};
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use magnum_common::error::with_causes;
 use magnum_conductor::drivers::exec::guard::{self, GuardArgs};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("magnum-dev: {error:#}");
+            eprintln!("magnum-dev: {}", with_causes(error.as_ref()));
             ExitCode::FAILURE
         }
     }
@@ -80,8 +81,11 @@ async fn serve(options: Serve) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let state = State::prepare(&options.state)?;
-    let service = Service::start(&state, options.port, None).await?;
+    let service = Service::start(&state, options.port, None)
+        .await
+        .with_context(|| format!("cannot serve on port {} (--port takes another)", options.port))?;
     eprintln!("magnum-dev: Magnum's API is at {}", service.endpoint());
+    eprintln!("magnum-dev: ask it: curl {}/clusters", service.endpoint());
     eprintln!(
         "magnum-dev: state and drivers are in {}; stop with Ctrl-C",
         state.folder().display()

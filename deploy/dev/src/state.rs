@@ -78,6 +78,8 @@ impl State {
         settings.default.state_path = self.folder.clone();
         // The broker lives in this process; the folder in its name keeps two services of one process apart.
         settings.default.transport_url = Secret::new(format!("fake://{}", self.folder.display()));
+        // It ends with the process in any case; the warning about queues that end with their broker would be noise.
+        settings.rabbit.rabbit_quorum_queue = true;
         settings.database.connection = Secret::new(format!("sqlite:///{}", at("magnum.sqlite").display()));
         settings.api.port = port;
         settings.api.auth_strategy = AuthStrategy::Noauth;

@@ -29,8 +29,8 @@ impl Screen {
         self.say(&format!("\n== {title}"));
     }
 
-    /// Shows how something goes on.
-    pub(super) fn progress(&self) -> Progress<'_> {
+    /// Shows how something goes on that was in the status `left`.
+    pub(super) fn progress(&self, left: &str) -> Progress<'_> {
         let bar = self.is_terminal.then(|| {
             let bar = ProgressBar::new(100);
             let style = ProgressStyle::with_template("  {spinner} [{bar:30}] {msg}");
@@ -45,7 +45,7 @@ impl Screen {
         Progress {
             screen: self,
             bar,
-            status: String::new(),
+            status: left.to_owned(),
             said: String::new(),
         }
     }
