@@ -18,6 +18,7 @@ mod config_dialect;
 mod database;
 mod documents;
 mod drivers;
+mod example_drivers;
 mod harness;
 mod house;
 mod magnum_dev;

@@ -5,6 +5,9 @@ The playbook templates/<call>.yml gets the whole request as the variable `magnum
 holds the user's token) and `magnum_result_file`, into which it may write a result of the protocol as JSON:
 {"cluster": {"api_address": …}, "node_groups": […]}. Names of tasks become progress; the rest of the output goes
 to the conductor's log. Hosts that cannot be reached (exit code 4) are a reason to try again.
+
+Names and labels are a tenant's words, and Ansible evaluates templates inside of variables: every text of the
+request is marked `!unsafe`, which takes it literally.
 """
 
 import json
@@ -20,6 +23,8 @@ UNREACHABLE = 4
 TASK = re.compile(r"^TASK \[(?P<name>.+?)\] \**$")
 FATAL = re.compile(r"^(fatal|failed): \[")
 FOLDER = pathlib.Path(__file__).resolve().parent
+# What YAML does not take literally between double quotes, or takes for the end of a line.
+SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def say(line):
@@ -31,18 +36,32 @@ def fail(text, kind="permanent"):
     sys.exit(0)
 
 
+def quoted(text):
+    """A text as YAML between double quotes."""
+    return SPECIAL.sub(lambda one: f"\\u{ord(one[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def literal(value):
+    """YAML in which no text is evaluated as a template."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{quoted(key)}: {literal(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(literal(inner) for inner in value) + "]"
+    return f"!unsafe {quoted(value)}" if isinstance(value, str) else json.dumps(value)
+
+
 def play(command, call, request, settings):
     """Runs the playbook; returns its exit code, the last failure it printed, and its result."""
     with tempfile.TemporaryDirectory(prefix="magnum-ansible-") as folder:
         # TemporaryDirectory makes a folder that only this user can enter.
         folder = pathlib.Path(folder)
         result_file = folder / "result.json"
-        variables = folder / "variables.json"
-        variables.write_text(json.dumps({
+        variables = folder / "variables.yml"
+        variables.write_text(literal({
             "magnum": request,
             "magnum_result_file": str(result_file),
             "magnum_state_directory": settings.get("state_directory", "/var/lib/magnum/ansible"),
-        }))
+        }), encoding="utf-8")
         arguments = [
             command,
             "--inventory", settings.get("inventory", "localhost,"),

@@ -1,0 +1,182 @@
+//! The shipped example drivers do what their files say: a cluster is built, resized and taken away by the programs
+//! under `deploy/drivers`, as an operator would install them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use magnum_tests::Backend;
+use magnum_tests::deployment::Deployment;
+use magnum_tests::oslo_peer::tool;
+use magnum_tests::rest::{IMAGE, Rest};
+use serde_json::{Value, json};
+
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A tenant's words that Ansible would run if it took them for a template; they would make this file.
+fn hostile(marker: &Path) -> String {
+    format!(
+        "{{{{ lookup('ansible.builtin.pipe', 'touch {}') }}}}",
+        marker.display()
+    )
+}
+
+/// Installs an example driver in the deployment, with some lines of its manifest changed.
+fn install(deployment: &mut Deployment, name: &str, changes: &[(&str, String)]) -> Result<PathBuf> {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../deploy/drivers")
+        .join(name);
+    let path = deployment.folder.join("drivers");
+    let to = path.join(name);
+    copy(&from, &to)?;
+    let mut manifest = fs::read_to_string(from.join("driver.toml"))?;
+    for (line, changed) in changes {
+        ensure!(manifest.contains(line), "driver.toml has no `{line}` any more");
+        manifest = manifest.replace(line, changed);
+    }
+    fs::write(to.join("driver.toml"), manifest)?;
+    deployment.set("drivers", "driver_path", path.display());
+    deployment.set("drivers", "enabled_beta_drivers", name);
+    Ok(to)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let (entry, target) = (entry?, to.to_owned());
+        let target = target.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+async fn template(rest: &Rest, driver: &str) -> Result<String> {
+    let body = json!({
+        "name": "t", "image_id": IMAGE, "coe": "kubernetes", "external_network_id": "public",
+        "keypair_id": "key", "flavor_id": "m1.small", "master_flavor_id": "m1.small", "driver": driver,
+    });
+    let template = rest.post("/clustertemplates", &body).await?.expect(201)?;
+    Ok(template["uuid"].as_str().context("no uuid")?.to_owned())
+}
+
+/// Builds a cluster, resizes it and takes it away; `nodes` counts what exists after each step.
+async fn lives(
+    deployment: &Deployment,
+    driver: &str,
+    labels: Value,
+    nodes: impl Fn(&str) -> Result<usize>,
+) -> Result<()> {
+    let api = deployment.api().await?;
+    let rest = &api.rest;
+    let cluster = rest
+        .create_cluster(&template(rest, driver).await?, "c", labels)
+        .await?;
+    rest.wait_status(&cluster, "CREATE_COMPLETE", PATIENCE).await?;
+    ensure!(
+        nodes(&cluster)? == 2,
+        "{} nodes instead of a master and a worker",
+        nodes(&cluster)?
+    );
+    rest.resize(&cluster, 3).await?.expect(202)?;
+    rest.wait_status(&cluster, "UPDATE_COMPLETE", PATIENCE).await?;
+    ensure!(
+        nodes(&cluster)? == 4,
+        "{} nodes instead of a master and three workers",
+        nodes(&cluster)?
+    );
+    rest.delete(&format!("/clusters/{cluster}")).await?.expect(204)?;
+    rest.wait_gone(&cluster, PATIENCE).await?;
+    ensure!(nodes(&cluster)? == 0, "something is left of the cluster");
+    deployment.settled(PATIENCE).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn disk_builds_nodes_in_a_folder() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let root = deployment.folder.join("built");
+    let manifest =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/drivers/disk/driver.toml"))?;
+    let root_line = manifest
+        .lines()
+        .find(|line| line.starts_with("root = "))
+        .context("the manifest names no root")?;
+    install(
+        &mut deployment,
+        "disk",
+        &[(root_line, format!("root = {:?}", root.display().to_string()))],
+    )?;
+    let _conductor = deployment.conductor("one").await?;
+    let nodes = |cluster: &str| {
+        let Ok(groups) = fs::read_dir(root.join("clusters").join(cluster)) else {
+            return Ok(0);
+        };
+        let groups = groups.filter_map(|group| fs::read_dir(group.ok()?.path()).ok());
+        Ok(groups.flatten().count())
+    };
+    lives(&deployment, "disk", json!({}), nodes).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ansible_runs_its_playbooks_and_no_tenants_words() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let state = deployment.folder.join("ansible");
+    let command = tool("ansible-playbook")?;
+    let changes = [
+        (
+            "command = \"ansible-playbook\"",
+            format!("command = {:?}", command.display().to_string()),
+        ),
+        (
+            "state_directory = \"/var/lib/magnum/ansible\"",
+            format!("state_directory = {:?}", state.display().to_string()),
+        ),
+    ];
+    install(&mut deployment, "ansible", &changes)?;
+    let _conductor = deployment.conductor("one").await?;
+    let marker = deployment.folder.join("obeyed");
+    let words = hostile(&marker);
+    let nodes = |cluster: &str| {
+        let Ok(inventory) = fs::read_to_string(state.join(cluster).join("nodes.ini")) else {
+            return Ok(0);
+        };
+        ensure!(
+            inventory.contains("lookup("),
+            "the label is not taken literally:\n{inventory}"
+        );
+        Ok(inventory
+            .lines()
+            .filter(|line| !line.starts_with(['[', '#']) && !line.is_empty())
+            .count())
+    };
+    lives(&deployment, "ansible", json!({ "note": words }), nodes).await?;
+    ensure!(!marker.exists(), "a label was run as a template");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_ansible_the_cluster_says_what_to_install() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let missing = (
+        "command = \"ansible-playbook\"",
+        "command = \"no-such-playbook-runner\"".to_owned(),
+    );
+    install(&mut deployment, "ansible", &[missing])?;
+    let _conductor = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let template = template(&api.rest, "ansible").await?;
+    let cluster = api.rest.create_cluster(&template, "c", json!({})).await?;
+    let failed = api.rest.wait_status(&cluster, "CREATE_FAILED", PATIENCE).await?;
+    let reason = failed["status_reason"].as_str().unwrap_or_default();
+    ensure!(
+        reason.contains("no-such-playbook-runner") && reason.contains("install Ansible"),
+        "{reason}"
+    );
+    deployment.settled(PATIENCE).await?;
+    Ok(())
+}
