@@ -6,17 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_tests::deployment::{Deployment, drivers};
-use magnum_tests::process::{Launch, Program, Ready};
+use magnum_tests::process::{Launch, Program, Ready, works};
 use magnum_tests::{Backend, wait};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Whether a process works; a zombie does not.
-fn works(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
-}
 
 /// A second conductor finishes what the first had begun before `harm` was done to it, and the driver's program of
 /// the first is gone before the second's begins.

@@ -6,6 +6,8 @@
 //! | `crash_matrix` | `kill -9` at every border of every operation loses nothing and doubles nothing |
 //! | `storms` | hundreds of requests survive killed conductors, restarted brokers and databases |
 //! | `slow_drivers` | a driver may take its time: it is observed, a delete overtakes it, nothing is called twice |
+//! | `outages` | servers go away and come back: 503 meanwhile, no restart, work is given up in time |
+//! | `secrets` | a user's token is in no file, table or log |
 //! | `full_disk` | an API whose database has no room says so |
 //! | `interop` | Python casts to our conductor and Python's server understands our API |
 
@@ -13,5 +15,7 @@ mod crash_matrix;
 mod end_to_end;
 mod full_disk;
 mod interop;
+mod outages;
+mod secrets;
 mod slow_drivers;
 mod storms;

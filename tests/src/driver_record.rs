@@ -29,6 +29,9 @@ pub struct CallLine {
     pub operation: String,
     /// Which attempt of the operation.
     pub attempt: u32,
+    /// The user's token, if it has one.
+    #[serde(default)]
+    pub token: Option<String>,
     /// Nodes of all groups that were asked for.
     pub nodes: i64,
     /// Outcome, at the end.

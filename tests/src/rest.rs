@@ -18,6 +18,7 @@ pub struct Rest {
     base: String,
     client: reqwest::Client,
     version: String,
+    token: Option<String>,
 }
 
 /// An answer.
@@ -54,6 +55,7 @@ impl Rest {
             base: base.to_owned(),
             client: reqwest::Client::new(),
             version: "latest".to_owned(),
+            token: None,
         }
     }
 
@@ -62,6 +64,15 @@ impl Rest {
     pub fn at_version(&self, version: &str) -> Self {
         Self {
             version: version.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The same with a token in `X-Auth-Token`.
+    #[must_use]
+    pub fn with_token(&self, token: &str) -> Self {
+        Self {
+            token: Some(token.to_owned()),
             ..self.clone()
         }
     }
@@ -81,6 +92,9 @@ impl Rest {
                 format!("container-infra {}", self.version),
             )
             .timeout(Duration::from_secs(60));
+        if let Some(token) = &self.token {
+            request = request.header("X-Auth-Token", token);
+        }
         if let Some(body) = body {
             request = request.json(body);
         }

@@ -72,6 +72,7 @@ def main():
         return observe(request)
     cluster, operation = request['cluster']['uuid'], request['operation']
     about = {'call': call, 'cluster': cluster, 'operation': operation, 'attempt': request['attempt'],
+             'token': request['context'].get('auth_token'),
              'nodes': sum(group['node_count'] for group in request['node_groups'])}
 
     os.makedirs(os.path.join(RECORD, 'locks'), exist_ok=True)
