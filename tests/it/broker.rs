@@ -4,6 +4,7 @@
 mod declarations;
 mod interop;
 mod recovery;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`run_dir`], [`sweep`] | where a run keeps its files; nothing outlives the run, however it ends |
 //! | [`server`], [`ports`], [`wait`] | starting, stopping and waiting for a server process |
-//! | [`rabbitmq`], [`management`] | the broker; vhosts, queues as the broker sees them |
+//! | [`rabbitmq`], [`management`], [`certificates`] | the broker; vhosts, queues as the broker sees them; TLS |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
 //! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
@@ -24,6 +24,7 @@
 
 pub mod bench;
 pub mod builders;
+pub mod certificates;
 pub mod chaos_proxy;
 pub mod databases;
 pub mod deployment;

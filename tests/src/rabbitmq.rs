@@ -18,6 +18,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use nix::sys::signal::Signal;
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::certificates::{Authority, Signed};
 use crate::management::Management;
 use crate::ports::free_port;
 use crate::run_dir::run_dir;
@@ -38,6 +39,8 @@ pub struct Rabbitmq {
     name: String,
     folder: PathBuf,
     amqp_port: u16,
+    /// Where it speaks AMQP over TLS, and with which certificates.
+    tls: Option<(u16, String)>,
     management_port: u16,
     epmd_port: u16,
     distribution_port: u16,
@@ -59,13 +62,33 @@ impl Rabbitmq {
 
     /// A node of one's own, to be stopped, killed and started again. Takes some five seconds.
     pub async fn dedicated() -> Result<Self> {
+        Self::of_our_own(None).await
+    }
+
+    /// One that speaks TLS, too, with `server`'s certificate. It verifies a client's certificate against the
+    /// authority, but does not insist on one.
+    pub async fn with_tls(authority: &Authority, server: &Signed) -> Result<Self> {
+        let options = format!(
+            "ssl_options.cacertfile = {}\n\
+             ssl_options.certfile = {}\n\
+             ssl_options.keyfile = {}\n\
+             ssl_options.verify = verify_peer\n\
+             ssl_options.fail_if_no_peer_cert = false\n",
+            authority.certificate().display(),
+            server.certificate.display(),
+            server.key.display(),
+        );
+        Self::of_our_own(Some(options)).await
+    }
+
+    async fn of_our_own(tls: Option<String>) -> Result<Self> {
         ensure!(
             Path::new(PROGRAM).exists(),
             "RabbitMQ is not installed ({PROGRAM} is missing); tests/run installs rabbitmq-server"
         );
         let mut last = None;
         for _ in 0..3 {
-            let node = Self::prepare()?;
+            let node = Self::prepare(tls.clone())?;
             match node.start().await {
                 Ok(()) => return Ok(node),
                 // Another process may have taken one of the ports since they were chosen.
@@ -79,7 +102,7 @@ impl Rabbitmq {
         )
     }
 
-    fn prepare() -> Result<Self> {
+    fn prepare(tls: Option<String>) -> Result<Self> {
         let run = run_dir()?;
         let folder = run.folder("rabbitmq")?;
         let name = folder
@@ -90,6 +113,9 @@ impl Rabbitmq {
         let node = Self {
             name,
             amqp_port: free_port()?,
+            tls: tls
+                .map(|options| Ok::<_, anyhow::Error>((free_port()?, options)))
+                .transpose()?,
             management_port: free_port()?,
             epmd_port: free_port()?,
             distribution_port: free_port()?,
@@ -104,6 +130,9 @@ impl Rabbitmq {
     }
 
     fn configuration(&self) -> String {
+        let tls = self.tls.as_ref().map_or_else(String::new, |(port, options)| {
+            format!("listeners.ssl.1 = 127.0.0.1:{port}\n{options}")
+        });
         format!(
             "listeners.tcp.1 = 127.0.0.1:{amqp}\n\
              management.tcp.ip = 127.0.0.1\n\
@@ -115,7 +144,8 @@ impl Rabbitmq {
              log.console.level = info\n\
              log.file = false\n\
              disk_free_limit.absolute = 50MB\n\
-             raft.wal_max_size_bytes = 32000000\n",
+             raft.wal_max_size_bytes = 32000000\n\
+             {tls}",
             amqp = self.amqp_port,
             management = self.management_port,
         )
@@ -205,6 +235,13 @@ impl Rabbitmq {
     /// Where AMQP is spoken.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.amqp_port))
+    }
+
+    /// Where AMQP is spoken over TLS.
+    pub fn tls_address(&self) -> Option<SocketAddr> {
+        self.tls
+            .as_ref()
+            .map(|(port, _)| SocketAddr::from(([127, 0, 0, 1], *port)))
     }
 
     /// The management interface of this node.

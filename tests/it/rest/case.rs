@@ -23,6 +23,18 @@ pub struct Case {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Setup {
     pub sql: Option<String>,
+    pub wait: Option<Wait>,
+}
+
+/// Until an answer has one of these values at a place.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Wait {
+    #[serde(rename = "as")]
+    pub user: String,
+    pub path: String,
+    pub version: String,
+    pub pointer: String,
+    pub until: Vec<Value>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -47,6 +59,11 @@ pub struct Response {
 }
 
 impl Case {
+    /// Whether it shows what a conductor has done.
+    pub fn waits(&self) -> bool {
+        self.setup.iter().any(|setup| setup.wait.is_some())
+    }
+
     /// `group/scenario`, and the profile.
     pub fn scenario(&self) -> String {
         let end = self.case.rfind('/').unwrap_or(self.case.len());

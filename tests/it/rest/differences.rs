@@ -121,6 +121,22 @@ const DIFFERENCES: &[Difference] = &[
     },
     // Clusters.
     Difference {
+        row: "`faults` of a cluster whose create or delete failed",
+        instead: Instead::Places(&["/faults/"]),
+        cases: &[
+            "clusters/create-driver-fails/get",
+            "clusters/delete-driver-fails/after",
+        ],
+    },
+    Difference {
+        row: "Several drivers for one cluster type",
+        instead: Instead::Places(&["/stack_id"]),
+        cases: &[
+            "driver_resolution/old-template-without-driver/get",
+            "driver_resolution/old-template-empty-driver/get",
+        ],
+    },
+    Difference {
         row: "label `boot_volume_size` or `min_node_count` that is no number",
         instead: Instead::Refused(400, "boot_volume_size must be an integer"),
         cases: &["clusters/create-boot-size-bad/post"],
@@ -320,6 +336,8 @@ const DIFFERENCES: &[Difference] = &[
             "driver_resolution/bare-metal-fallback/cluster-create",
             "driver_resolution/default-beta-not-enabled/cluster-create",
             "driver_resolution/no-drivers/cluster-create",
+            "driver_resolution/user-disabled/cluster-get",
+            "driver_resolution/user-beta-and-disabled/cluster-get",
         ],
     },
 ];

@@ -21,39 +21,11 @@ pub const LATER: &[(&str, &str)] = &[
     ("clusters/create-driver-fails/ngs", NODE_GROUPS),
     ("clusters_patch/effect-node-count/ng", NODE_GROUPS),
     ("clusters_patch/effect-driver-fails/ng", NODE_GROUPS),
-    // What a driver has done is shown by a conductor with that driver.
-    ("clusters/create-minimal/get", CONDUCTOR),
-    ("clusters/create-full/get", CONDUCTOR),
-    ("clusters/create-full/get-1.12", CONDUCTOR),
-    ("clusters/create-labels-no-merge/get", CONDUCTOR),
-    ("clusters/create-labels-merge/get", CONDUCTOR),
-    ("clusters/create-driver-fails/get", CONDUCTOR),
-    ("clusters/create-driver-fails/list", CONDUCTOR),
-    ("clusters/create-node-count-0/get", CONDUCTOR),
-    ("clusters/delete/after", CONDUCTOR),
-    ("clusters/delete-by-name/after", CONDUCTOR),
-    ("clusters/delete-root/after", CONDUCTOR),
-    ("clusters/delete-driver-fails/after", CONDUCTOR),
-    ("clusters_patch/effect-node-count/after", CONDUCTOR),
-    ("clusters_patch/effect-health/after", CONDUCTOR),
-    ("clusters_patch/effect-driver-fails/after", CONDUCTOR),
-    ("driver_resolution/fallback-alphabetical/cluster-get", CONDUCTOR),
-    ("driver_resolution/user-given/cluster-get", CONDUCTOR),
-    ("driver_resolution/user-disabled/cluster-get", REFUSED),
-    ("driver_resolution/user-beta-and-disabled/cluster-get", REFUSED),
-    ("driver_resolution/user-alpha-explicit/cluster-get", CONDUCTOR),
-    ("driver_resolution/default-driver/cluster-get", CONDUCTOR),
-    ("driver_resolution/beta-enabled-named/cluster-get", CONDUCTOR),
-    ("driver_resolution/beta-enabled-image/cluster-get", CONDUCTOR),
-    ("driver_resolution/old-template-without-driver/get", CONDUCTOR),
-    ("driver_resolution/old-template-empty-driver/get", CONDUCTOR),
 ];
 
 const NOVA: &str = "flavors and key pairs are looked up in Nova with the caller's token";
 const NEUTRON: &str = "networks are looked up in Neutron with the caller's token";
 const NODE_GROUPS: &str = "the routes of node groups";
-const REFUSED: &str = "nothing: its template is refused here (docs/differences.md), so there is no cluster";
-const CONDUCTOR: &str = "a conductor with the recording's drivers";
 
 /// What a case waits for.
 pub fn reason(case: &str) -> Option<&'static str> {

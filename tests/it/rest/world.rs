@@ -12,12 +12,16 @@ use magnum_common::config::{AuthStrategy, DatabaseSection, Settings};
 use magnum_common::db::{Database, DbError, migrate};
 use magnum_common::rpc::{self, Request, RpcServer, Transport};
 use magnum_common::secret::Secret;
-use magnum_tests::TestDatabase;
+use magnum_conductor::app::Conductor;
+use magnum_tests::{TestDatabase, wait};
 use serde_json::Value;
 use tokio::sync::{OnceCell, mpsc};
 use tokio::task::JoinHandle;
 
-use super::case::Case;
+use super::case::{Case, Wait};
+use super::drivers::{self, DRIVERS};
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An answer, as far as it is compared.
 #[derive(Debug)]
@@ -30,12 +34,22 @@ pub struct Answer {
     pub base: String,
 }
 
+/// Who takes what the API asks of conductors.
+enum Behind {
+    Nobody,
+    /// A listener of the test, which does nothing.
+    Listener,
+    /// A conductor of ours with the drivers of the recording.
+    Conductor,
+}
+
 /// One API with everything around it.
 pub struct World {
     api: Api,
     database: Database,
     transport: Arc<dyn Transport>,
-    conductor: Option<JoinHandle<()>>,
+    listening: Option<JoinHandle<()>>,
+    conductor: Option<Conductor>,
     client: reqwest::Client,
     /// What the API asked of conductors.
     pub asked: mpsc::UnboundedReceiver<Request>,
@@ -46,7 +60,7 @@ fn fixtures() -> PathBuf {
 }
 
 /// `[drivers]` of each recorded profile: default, disabled, enabled beta.
-fn drivers(profile: &str, settings: &mut Settings) {
+fn choose_drivers(profile: &str, settings: &mut Settings) {
     let section = &mut settings.drivers;
     section.driver_path = Vec::new();
     section.disabled_drivers = names("fake_mid,zz_fake_beta");
@@ -73,15 +87,6 @@ fn names(list: &str) -> Vec<String> {
     list.split(',').map(str::to_owned).collect()
 }
 
-/// The five drivers of the recording, as a conductor announces them.
-const ANNOUNCED: [(&str, bool, &str); 5] = [
-    ("fake_alpha", false, "ubuntu"),
-    ("fake_mid", false, "ubuntu"),
-    ("fake_preview", true, "flatcar"),
-    ("fake_zeta", false, "ubuntu"),
-    ("zz_fake_beta", true, "ubuntu"),
-];
-
 /// A database file with tables, sample rows and announced drivers, made once and copied for each world.
 async fn template_file() -> &'static PathBuf {
     static FILE: OnceCell<PathBuf> = OnceCell::const_new();
@@ -91,7 +96,7 @@ async fn template_file() -> &'static PathBuf {
         let database = open(&test).await;
         let rows = std::fs::read_to_string(fixtures().join("db/sample-rows.sqlite.sql")).unwrap();
         execute(&database, rows).await;
-        for (name, beta, os) in ANNOUNCED {
+        for (name, beta, os) in DRIVERS {
             let beta = i32::from(beta);
             execute(
                 &database,
@@ -139,7 +144,7 @@ impl Answer {
 }
 
 /// Takes every request from the conductors' queue and tells the test.
-async fn conductor(
+async fn listener(
     transport: &Arc<dyn Transport>,
     settings: &Settings,
     tell: mpsc::UnboundedSender<Request>,
@@ -160,24 +165,32 @@ impl World {
     /// API does not wait for it.
     pub async fn start(profile: &str) -> Self {
         let mut settings = Settings::default();
-        drivers(profile, &mut settings);
+        choose_drivers(profile, &mut settings);
         settings.api.accept_wait = Duration::ZERO;
-        Self::with(settings, true).await
+        Self::with(settings, Behind::Listener).await
+    }
+
+    /// A fresh world with a conductor that has the drivers of the recording.
+    pub async fn with_conductor(profile: &str) -> Self {
+        let mut settings = Settings::default();
+        choose_drivers(profile, &mut settings);
+        settings.api.accept_wait = PATIENCE;
+        Self::with(settings, Behind::Conductor).await
     }
 
     /// One whose API waits as long as `settings` say.
     pub async fn patient(mut settings: Settings) -> Self {
-        drivers("base", &mut settings);
-        Self::with(settings, true).await
+        choose_drivers("base", &mut settings);
+        Self::with(settings, Behind::Listener).await
     }
 
     /// One in which nobody has ever listened.
     pub async fn without_conductor(mut settings: Settings) -> Self {
-        drivers("base", &mut settings);
-        Self::with(settings, false).await
+        choose_drivers("base", &mut settings);
+        Self::with(settings, Behind::Nobody).await
     }
 
-    async fn with(mut settings: Settings, with_conductor: bool) -> Self {
+    async fn with(mut settings: Settings, behind: Behind) -> Self {
         let test = TestDatabase::sqlite().unwrap();
         std::fs::copy(template_file().await, test.file().unwrap()).unwrap();
         let database = open(&test).await;
@@ -189,10 +202,16 @@ impl World {
         settings.default.transport_url = Secret::new(format!("fake://{}", test.name));
         let transport = rpc::connect(&settings, "test").await.unwrap();
         let (tell, asked) = mpsc::unbounded_channel();
-        let conductor = match with_conductor {
-            true => Some(conductor(&transport, &settings, tell).await),
-            false => None,
-        };
+        let mut listening = None;
+        let mut conductor = None;
+        match behind {
+            Behind::Nobody => {}
+            Behind::Listener => listening = Some(listener(&transport, &settings, tell).await),
+            Behind::Conductor => {
+                conductor =
+                    Some(drivers::conductor(&settings, database.clone(), Arc::clone(&transport)).await);
+            }
+        }
         let api = Api::start(&settings, Arc::clone(&transport), database.clone())
             .await
             .unwrap();
@@ -200,6 +219,7 @@ impl World {
             api,
             database,
             transport,
+            listening,
             conductor,
             client: reqwest::Client::new(),
             asked,
@@ -214,9 +234,12 @@ impl World {
     /// Stops everything.
     pub async fn stop(self) {
         self.api.stop().await;
-        self.transport.close().await;
         if let Some(conductor) = self.conductor {
-            conductor.abort();
+            conductor.shutdown().await;
+        }
+        self.transport.close().await;
+        if let Some(listening) = self.listening {
+            listening.abort();
         }
     }
 
@@ -246,13 +269,12 @@ impl World {
             if let Some(sql) = &setup.sql {
                 self.sql(&sql.replace("UTC_TIMESTAMP()", "datetime('now')")).await;
             }
+            if let Some(wait) = &setup.wait {
+                self.wait(wait, saved).await;
+            }
         }
         let request = &case.request;
-        let filled = |text: &str| {
-            saved.iter().fold(text.to_owned(), |text, (name, value)| {
-                text.replace(&format!("{{{{{name}}}}}"), value)
-            })
-        };
+        let filled = |text: &str| filled(text, saved);
         let body = match (&request.body, &request.raw) {
             (Some(body), _) => filled(&body.to_string()),
             (None, Some(raw)) => raw.clone(),
@@ -282,6 +304,25 @@ impl World {
             }
         }
         answer
+    }
+
+    /// Asks until the answer is what is waited for.
+    async fn wait(&self, wait: &Wait, saved: &BTreeMap<String, String>) {
+        let (name, version) = version_header(&wait.version);
+        let headers = [(name.as_str(), version.as_str())];
+        let path = filled(&wait.path, saved);
+        if path.contains("{{") {
+            // What the recording waits for was refused here, so there is nothing to wait for.
+            return;
+        }
+        wait::until(&format!("{path} to be {:?}", wait.until), PATIENCE, async || {
+            let answer = self.ask_with(&wait.user, "GET", &path, "", &headers).await;
+            let value = answer.body.pointer(&wait.pointer);
+            let is_there = value.is_some_and(|value| wait.until.contains(value));
+            if is_there { Ok(()) } else { Err(answer.body) }
+        })
+        .await
+        .unwrap();
     }
 
     /// Sends a request of a test's own as `user` (empty: nobody) in the latest version.
@@ -345,6 +386,13 @@ impl World {
             base: self.base(),
         }
     }
+}
+
+/// A recorded text with what was saved.
+fn filled(text: &str, saved: &BTreeMap<String, String>) -> String {
+    saved.iter().fold(text.to_owned(), |text, (name, value)| {
+        text.replace(&format!("{{{{{name}}}}}"), value)
+    })
 }
 
 fn version_header(version: &str) -> (String, String) {

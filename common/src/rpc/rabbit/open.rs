@@ -1,6 +1,7 @@
 //! Opening one connection: some host of the list, TLS, login, names.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind as IoKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,11 +67,41 @@ impl Opener {
                     tracing::debug!(messaging.host = %host, purpose, "connected to the broker");
                     return Ok(connection);
                 }
-                Ok(Err(error)) => push_line(&mut errors, host, &explain(&error)),
+                Ok(Err(error)) => push_line(&mut errors, host, &self.explain(&error)),
                 Err(_) => push_line(&mut errors, host, "no answer within 10 s"),
             }
         }
         Err(OpenError(errors))
+    }
+
+    /// The same as [`explain`]. Besides, a peer that hangs up or talks gibberish before the login may simply expect
+    /// the other kind of connection; neither side of a broker's port says so in words.
+    fn explain(&self, error: &lapin::Error) -> String {
+        let is_hung_up = match error.kind() {
+            ErrorKind::IOError(error) => matches!(
+                error.kind(),
+                IoKind::ConnectionReset
+                    | IoKind::ConnectionAborted
+                    | IoKind::BrokenPipe
+                    | IoKind::UnexpectedEof
+            ),
+            ErrorKind::ParsingError(_)
+            | ErrorKind::InvalidProtocolVersion(_)
+            | ErrorKind::InvalidConnectionState(_) => true,
+            _ => false,
+        };
+        let said = explain(error);
+        match (is_hung_up, &self.tls) {
+            (false, _) => said,
+            (true, Some(_)) => {
+                format!(
+                    "{said} ([oslo_messaging_rabbit] ssl is on: does that port of transport_url speak TLS?)"
+                )
+            }
+            (true, None) => format!(
+                "{said} ([oslo_messaging_rabbit] ssl is off: does that port of transport_url want TLS?)"
+            ),
+        }
     }
 
     async fn open_host(&self, host: &BrokerHost, purpose: &str) -> lapin::Result<Connection> {
@@ -139,6 +170,7 @@ fn push_line(errors: &mut String, host: &BrokerHost, reason: &str) {
 /// The broker's word, with what to do about it where that is known.
 pub(super) fn explain(error: &lapin::Error) -> String {
     let hint = match error.kind() {
+        ErrorKind::IOError(error) => handshake(error).map(tls::hint).unwrap_or_default(),
         ErrorKind::ProtocolError(amqp) => match amqp.kind() {
             AMQPErrorKind::Hard(AMQPHardError::INTERNALERROR) => {
                 "RabbitMQ 4.3 and later refuse queues that are not durable; set [oslo_messaging_rabbit] \
@@ -157,6 +189,11 @@ pub(super) fn explain(error: &lapin::Error) -> String {
     } else {
         format!("{error} ({hint})")
     }
+}
+
+/// The failed TLS handshake that an I/O error stands for.
+fn handshake(error: &std::io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref()
 }
 
 /// A name as AMQP carries it. Names from the wire (a caller's reply queue) can be too long.

@@ -69,6 +69,31 @@ pub(super) fn connector(options: &RabbitOptions) -> Result<Option<ClientConfig>,
     Ok(Some(config))
 }
 
+/// Which option a failed handshake points to.
+pub(super) fn hint(error: &rustls::Error) -> &'static str {
+    use rustls::{CertificateError as Bad, Error};
+    match error {
+        Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            "the broker's certificate is not valid for the host name in transport_url"
+        }
+        Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
+            "the broker's certificate is not signed by an authority in [oslo_messaging_rabbit] ssl_ca_file"
+        }
+        Error::InvalidCertificate(_) => {
+            "the broker's certificate does not stand the check against [oslo_messaging_rabbit] ssl_ca_file"
+        }
+        Error::AlertReceived(_) => {
+            "the broker ended the handshake: does it want or trust the certificate of [oslo_messaging_rabbit] \
+             ssl_cert_file?"
+        }
+        Error::InvalidMessage(_) => {
+            "that port does not speak TLS: set [oslo_messaging_rabbit] ssl = false, or name the TLS port (often \
+             5671) in transport_url"
+        }
+        _ => "TLS failed: check the options ssl* of [oslo_messaging_rabbit]",
+    }
+}
+
 fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, TransportError> {
     fs::read(path).map_err(|error| fault(option, format!("{}: {error}", path.display())))
 }
