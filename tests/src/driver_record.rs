@@ -109,7 +109,14 @@ impl DriverRecord {
                     .as_deref()
                     .is_some_and(|outcome| outcome.ends_with("_COMPLETE"))
             {
+                if line.call == "delete" {
+                    // What is gone may be created anew, under the same uuid.
+                    completed.remove(&(line.cluster.as_str(), "create"));
+                }
                 completed.insert(key, &line.operation);
+                if line.call == "create" {
+                    completed.remove(&(line.cluster.as_str(), "delete"));
+                }
             }
         }
         Ok(())

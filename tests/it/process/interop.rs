@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_tests::Backend;
 use magnum_tests::deployment::{Api, Deployment};
 use magnum_tests::oslo_peer::OsloPeer;
+use magnum_tests::{Backend, wait};
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -17,7 +17,14 @@ async fn peer(deployment: &Deployment, script: &str) -> Result<OsloPeer> {
 }
 
 /// A recorded request: method, arguments and context as they were on the wire.
-fn frame(name: &str) -> Result<(String, Value, Value)> {
+struct Frame {
+    method: String,
+    args: Value,
+    context: Value,
+    is_call: bool,
+}
+
+fn frame(name: &str) -> Result<Frame> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/rpc/{name}.json"));
     let recorded: Value =
         serde_json::from_str(&std::fs::read_to_string(&path).with_context(|| path.display().to_string())?)?;
@@ -28,11 +35,12 @@ fn frame(name: &str) -> Result<(String, Value, Value)> {
         .iter()
         .filter_map(|(key, value)| Some((key.strip_prefix("_context_")?.to_owned(), value.clone())))
         .collect();
-    Ok((
-        message["method"].as_str().context("method")?.to_owned(),
-        message["args"].clone(),
+    Ok(Frame {
+        method: message["method"].as_str().context("method")?.to_owned(),
+        args: message["args"].clone(),
         context,
-    ))
+        is_call: message["_msg_id"].is_string(),
+    })
 }
 
 /// The template that the recorded frames name: made through the API, then given its recorded uuid.
@@ -46,54 +54,151 @@ async fn recorded_template(deployment: &Deployment, api: &Api, uuid: &str) -> Re
         .await
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn recorded_frames_cast_by_oslo_do_their_work() -> Result<()> {
-    let deployment = Deployment::new(Backend::Mariadb).await?;
-    let _conductor = deployment.conductor("one").await?;
-    let api = deployment.api().await?;
-    let mut python = peer(&deployment, "oslo_client.py").await?;
+/// How a recorded frame ends when a real oslo client sends it to our conductor.
+enum End {
+    /// Accepted or answered with the cluster, which then gets this status.
+    Reaches(&'static str),
+    /// A call that changes nothing, which Magnum answers with null.
+    Unchanged,
+    /// Accepted or answered with null, and the cluster is no more.
+    Gone,
+    /// A call that raises this class of Magnum's.
+    Raises(&'static str),
+    /// A call of a method that this conductor does not have (yet), which oslo raises as an error of its own.
+    Unknown,
+    /// A cast that goes to the dead letters with this in its reason.
+    SetAside(&'static str),
+}
 
-    let (method, args, context) = frame("request-cluster_create-cast")?;
-    let data = &args["cluster"]["magnum_object.data"];
-    let uuid = data["uuid"].as_str().context("uuid")?.to_owned();
-    recorded_template(
-        &deployment,
-        &api,
-        data["cluster_template_id"].as_str().context("template")?,
-    )
-    .await?;
-    python
-        .ask(json!({"do": "cast", "method": method, "args": args, "context": context}))
-        .await??;
-    let made = api.rest.wait_status(&uuid, "CREATE_COMPLETE", PATIENCE).await?;
+const MAGNUM: &str = "magnum.common.exception";
+
+/// Every recorded `cluster_*` request, in an order in which the cluster that they all name can live.
+const FRAMES: &[(&str, End)] = &[
+    ("cluster_delete-ClusterNotFound", End::Raises("ClusterNotFound")),
+    ("cluster_create-cast", End::Reaches("CREATE_COMPLETE")),
+    ("cluster_update-cast", End::Reaches("UPDATE_COMPLETE")),
+    ("cluster_update-call", End::Reaches("UPDATE_COMPLETE")),
+    // Asks for what the one before has made true.
+    ("cluster_update-nested-template", End::Unchanged),
+    ("cluster_resize-call", End::Unknown),
+    ("cluster_resize-cast", End::SetAside("cluster_resize")),
+    ("cluster_upgrade-call", End::Unknown),
+    ("cluster_upgrade-async", End::Unknown),
+    ("cluster_delete-cast", End::Gone),
+    ("cluster_create-call", End::Reaches("CREATE_COMPLETE")),
+    // The recorded cluster was at work; ours gets a status before that, which no update is allowed in either.
+    ("cluster_update-NotSupported", End::Raises("NotSupported")),
+    ("cluster_delete-call", End::Gone),
+];
+
+#[test]
+fn the_table_has_every_recorded_cluster_frame() -> Result<()> {
+    let mut recorded = Vec::new();
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/rpc"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let request = name
+            .strip_prefix("request-")
+            .and_then(|name| name.strip_suffix(".json"));
+        recorded.extend(
+            request
+                .filter(|name| name.starts_with("cluster_"))
+                .map(str::to_owned),
+        );
+    }
+    let mut table: Vec<String> = FRAMES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    recorded.sort();
+    table.sort();
     ensure!(
-        made["name"] == data["name"] && made["labels"] == data["labels"],
-        "{made}"
+        recorded == table,
+        "recorded: {recorded:#?}\nin the table: {table:#?}"
     );
+    Ok(())
+}
 
-    let (method, args, context) = frame("request-cluster_update-cast")?;
-    python
-        .ask(json!({"do": "cast", "method": method, "args": args, "context": context}))
-        .await??;
-    let updated = api.rest.wait_status(&uuid, "UPDATE_COMPLETE", PATIENCE).await?;
-    ensure!(updated["node_count"] == args["node_count"], "{updated}");
-
-    let (method, args, context) = frame("request-cluster_update-call")?;
-    python
-        .ask(json!({"do": "call", "method": method, "args": args, "context": context}))
-        .await??;
-
-    let (method, args, context) = frame("request-cluster_delete-cast")?;
-    python
-        .ask(json!({"do": "cast", "method": method, "args": args, "context": context}))
-        .await??;
-    api.rest.wait_gone(&uuid, PATIENCE).await?;
-    deployment.settled(PATIENCE).await.map(drop)
+async fn sent_by_oslo(
+    deployment: &Deployment,
+    api: &Api,
+    python: &mut OsloPeer,
+    name: &str,
+    end: &End,
+) -> Result<()> {
+    let Frame {
+        method,
+        args,
+        context,
+        is_call,
+    } = frame(&format!("request-{name}"))?;
+    let how = if is_call { "call" } else { "cast" };
+    let answer = python
+        .ask(json!({"do": how, "method": method, "args": args, "context": context}))
+        .await?;
+    let data = &args["cluster"]["magnum_object.data"];
+    let uuid = data["uuid"].as_str().or(args["uuid"].as_str()).context("uuid")?;
+    match end {
+        End::Reaches(status) => {
+            let answer = answer?;
+            ensure!(
+                !is_call || answer["magnum_object.data"]["uuid"] == uuid,
+                "answered with {answer}"
+            );
+            let cluster = api.rest.wait_status(uuid, status, PATIENCE).await?;
+            deployment.settled(PATIENCE).await?;
+            ensure!(cluster["name"] == data["name"], "{cluster}");
+            ensure!(
+                method != "cluster_create" || cluster["labels"] == data["labels"],
+                "{cluster}"
+            );
+            ensure!(cluster["node_count"] == args["node_count"], "{cluster}");
+        }
+        End::Unchanged => {
+            let answer = answer?;
+            ensure!(is_call && answer.is_null(), "answered with {answer}");
+        }
+        End::Gone => {
+            let answer = answer?;
+            ensure!(answer.is_null(), "answered with {answer}");
+            api.rest.wait_gone(uuid, PATIENCE).await?;
+            deployment.settled(PATIENCE).await?;
+        }
+        End::Raises(class) => {
+            ensure!(is_call, "a cast raises nothing");
+            let raised = answer.err().context("nothing was raised")?;
+            ensure!(
+                (raised.module.as_str(), raised.class.as_str()) == (MAGNUM, *class),
+                "{raised}"
+            );
+        }
+        End::Unknown => {
+            let raised = answer.err().context("nothing was raised")?;
+            ensure!(
+                raised.class == "RemoteError" && raised.message.contains("NoSuchMethod"),
+                "{raised}"
+            );
+        }
+        End::SetAside(words) => {
+            ensure!(!is_call, "a call is answered");
+            let letters = wait::until("the dead letter", PATIENCE, async || {
+                let letters = deployment
+                    .vhost
+                    .management()
+                    .peek("magnum-conductor.dead", 10)
+                    .await?;
+                ensure!(!letters.is_empty(), "none yet");
+                Ok::<_, anyhow::Error>(letters)
+            })
+            .await?;
+            ensure!(
+                letters.len() == 1 && letters[0].to_string().contains(words),
+                "{letters:#?}"
+            );
+        }
+    }
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn recorded_calls_return_what_magnum_returns() -> Result<()> {
-    let deployment = Deployment::new(Backend::Postgres).await?;
+async fn every_recorded_cluster_frame_sent_by_oslo_ends_as_it_should() -> Result<()> {
+    let deployment = Deployment::new(Backend::Mariadb).await?;
     let _conductor = deployment.conductor("one").await?;
     let api = deployment.api().await?;
     let mut python = peer(&deployment, "oslo_client.py").await?;
@@ -101,47 +206,29 @@ async fn recorded_calls_return_what_magnum_returns() -> Result<()> {
         .ask(json!({"do": "call", "method": "ping_conductor", "args": {}, "context": {}}))
         .await??;
     ensure!(pong == true);
-
-    let (method, args, context) = frame("request-cluster_create-call")?;
-    let uuid = args["cluster"]["magnum_object.data"]["uuid"]
-        .as_str()
-        .context("uuid")?
-        .to_owned();
-    let template = args["cluster"]["magnum_object.data"]["cluster_template_id"]
-        .as_str()
-        .context("template")?;
-    recorded_template(&deployment, &api, template).await?;
-    let answer = python
-        .ask(json!({"do": "call", "method": method, "args": args, "context": context}))
-        .await??;
-    ensure!(answer["magnum_object.name"] == "Cluster", "{answer}");
-    ensure!(answer["magnum_object.data"]["uuid"] == uuid.as_str(), "{answer}");
-
-    let (method, args, context) = frame("request-cluster_delete-call")?;
-    let answer = python
-        .ask(json!({"do": "call", "method": method, "args": args, "context": context}))
-        .await??;
-    ensure!(answer.is_null(), "{answer}");
-    api.rest.wait_gone(&uuid, PATIENCE).await?;
-    deployment.settled(PATIENCE).await.map(drop)
+    let template =
+        &frame("request-cluster_create-cast")?.args["cluster"]["magnum_object.data"]["cluster_template_id"];
+    recorded_template(&deployment, &api, template.as_str().context("template")?).await?;
+    for (name, end) in FRAMES {
+        if name.ends_with("NotSupported") {
+            deployment
+                .database
+                .execute("UPDATE cluster SET status = 'CREATE_FAILED'")
+                .await?;
+        }
+        sent_by_oslo(&deployment, &api, &mut python, name, end)
+            .await
+            .with_context(|| (*name).to_owned())?;
+    }
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_call_raises_magnums_own_exception_in_python() -> Result<()> {
+async fn a_cluster_at_work_refuses_an_update_with_magnums_own_exception() -> Result<()> {
     let deployment = Deployment::new(Backend::Sqlite).await?;
     let _conductor = deployment.conductor("one").await?;
     let api = deployment.api().await?;
     let mut python = peer(&deployment, "oslo_client.py").await?;
-
-    let (method, args, context) = frame("request-cluster_delete-ClusterNotFound")?;
-    let raised = python
-        .ask(json!({"do": "call", "method": method, "args": args, "context": context}))
-        .await?
-        .unwrap_err();
-    ensure!(
-        (raised.module.as_str(), raised.class.as_str()) == ("magnum.common.exception", "ClusterNotFound"),
-        "{raised}"
-    );
 
     // A cluster that is being worked on refuses an update.
     let template = api.rest.create_template("small").await?;
@@ -152,7 +239,10 @@ async fn a_failing_call_raises_magnums_own_exception_in_python() -> Result<()> {
     let seen = json!({"object": "Cluster", "saved": {"uuid": cluster, "cluster_template_id": template, "status": "CREATE_COMPLETE"}});
     let update = json!({"do": "api", "method": "cluster_update", "args": [seen, 3, null, null], "context": {"project_id": "noauth"}});
     let raised = python.ask(update).await?.unwrap_err();
-    ensure!(raised.module == "magnum.common.exception", "{raised}");
+    ensure!(
+        (raised.module.as_str(), raised.class.as_str()) == (MAGNUM, "NotSupported"),
+        "{raised}"
+    );
     deployment.record.let_go(&cluster)?;
     api.rest
         .wait_status(&cluster, "CREATE_COMPLETE", PATIENCE)
