@@ -89,22 +89,33 @@ impl RawRpc {
             .await
     }
 
-    /// Sends a message as a call and returns the final reply: `result` and `failure`, the latter decoded. A
-    /// message that has a `_msg_id` keeps it, so that one can be sent twice.
-    pub async fn call(&mut self, mut message: Value, within: Duration) -> Result<Value> {
+    /// Sends a message as a call and returns the final reply; see [`Self::ask`] and [`Self::reply_to`].
+    pub async fn call(&mut self, message: Value, within: Duration) -> Result<Value> {
+        let message = self.ask(message).await?;
+        self.reply_to(&message, within).await
+    }
+
+    /// Sends a message as a call and returns it as it was sent. One that has a `_msg_id` keeps it, so that one can
+    /// be sent twice.
+    pub async fn ask(&self, mut message: Value) -> Result<Value> {
         if message["_msg_id"].is_null() {
             message["_msg_id"] = json!(uuid::Uuid::new_v4().simple().to_string());
         }
-        let id = message["_msg_id"].clone();
         message["_reply_q"] = json!(self.reply_queue);
         self.cast(&message).await?;
+        Ok(message)
+    }
+
+    /// The next final reply to a message that was asked: `result` and `failure`, the latter decoded. Replies to
+    /// others, and signs of life, are passed over.
+    pub async fn reply_to(&mut self, message: &Value, within: Duration) -> Result<Value> {
         let reply = async {
             loop {
                 let delivery = self.replies.next().await.context("the reply queue is gone")??;
                 let envelope: Value = serde_json::from_slice(&delivery.data)?;
                 let mut reply: Value =
                     serde_json::from_str(envelope["oslo.message"].as_str().context("no oslo.message")?)?;
-                if reply["_msg_id"] == id && reply["ending"] == true {
+                if reply["_msg_id"] == message["_msg_id"] && reply["ending"] == true {
                     if let Some(failure) = reply["failure"].as_str() {
                         reply["failure"] = serde_json::from_str(failure)?;
                     }

@@ -1,9 +1,23 @@
 //! The crash matrix: the conductor dies at every border of every operation, and another one finishes.
 //!
-//! The rows come from the conductor's own list of borders, so a new step is covered without a new test. In each
-//! row a conductor is stopped exactly at the border and `kill -9`ed there; a second conductor takes over when
-//! the lease ends, and the driver's own record tells whether an effect was doubled. Rows run a few at a time,
-//! each in a deployment of its own.
+//! The rows are the conductor's own list of borders, all of it, so a new step is covered without a new test. In
+//! each row a conductor is stopped exactly at the border and `kill -9`ed there; a second one takes over. Rows run
+//! a few at a time, each in a deployment of its own. Asserted in every row:
+//!
+//! * the conductor reaches the border at all;
+//! * the request became one operation, and that succeeded;
+//! * the cluster has the status that the request leads to, or is gone after a delete, and what the driver's
+//!   record says exists is what the status says;
+//! * the driver was called once; twice only where the crash falls between the effect and its record, and then for
+//!   the same operation; never twice at a time.
+//!
+//! Rows of the step `reply` are asked as calls, the others through the API. In those also:
+//!
+//! * the caller is answered in spite of the crash, with the result: once when the answer had not left, again when
+//!   only the journal did not know that it had;
+//! * the journal says in the end that the answer was sent;
+//! * the same message delivered once more is answered again with the same result, makes no other operation and
+//!   calls no driver.
 
 use std::time::Duration;
 
@@ -14,23 +28,21 @@ use magnum_tests::deployment::{Api, Deployment};
 use magnum_tests::raw_rpc::{self, RawRpc};
 use magnum_tests::rest::Rest;
 use magnum_tests::{Backend, wait};
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Rows that run at the same time; each has an API and up to two conductors.
 const AT_A_TIME: usize = 4;
 
-/// Borders that only calls reach: the request is then made as a call, as Magnum's administrators' tools do.
+/// Borders that only calls reach.
 fn is_for_calls(border: &str) -> bool {
     border.contains("/reply/")
 }
 
 async fn matrix(backend: Backend) -> Result<()> {
-    let rows: Vec<String> = borders()
-        .into_iter()
-        .filter(|border| !is_for_calls(border))
-        .collect();
+    let rows = borders();
     ensure!(
         rows.len() > 20,
         "the list of borders is suspiciously short: {rows:?}"
@@ -74,14 +86,13 @@ async fn row(backend: Backend, border: &str) -> Result<()> {
         .env("MAGNUM_TEST_BORDER_FILE", &file)
         .start()
         .await?;
-    let rpc = if is_for_calls(border) {
-        Some(RawRpc::connect(&deployment.vhost).await?)
+    let mut asked = if is_for_calls(border) {
+        Asked::Call(Box::new(
+            Call::send(&deployment, kind, &template, cluster.as_deref()).await?,
+        ))
     } else {
-        None
-    };
-    let request = match rpc {
-        Some(rpc) => tokio::spawn(call(rpc, kind.to_owned(), template, cluster)),
-        None => tokio::spawn(request(api.rest.clone(), kind.to_owned(), template, cluster)),
+        let (rest, kind) = (api.rest.clone(), kind.to_owned());
+        Asked::Rest(tokio::spawn(request(rest, kind, template, cluster)))
     };
     wait::until("the border to be reached", PATIENCE, async || {
         file.with_extension("reached")
@@ -92,8 +103,16 @@ async fn row(backend: Backend, border: &str) -> Result<()> {
     .await?;
     doomed.kill().await?;
     let _heir = deployment.conductor("heir").await?;
-    let cluster = request.await??;
+    let cluster = match &mut asked {
+        Asked::Rest(request) => request.await??,
+        Asked::Call(call) => call.answered(&deployment, border).await?,
+    };
+    one_succeeded(&deployment, kind).await?;
+    outcome(&deployment, &api.rest, border, kind, &cluster).await
+}
 
+/// All operations have ended, and exactly one of them is of this kind.
+async fn one_succeeded(deployment: &Deployment, kind: &str) -> Result<()> {
     let operations = deployment.settled(PATIENCE).await?;
     let ours: Vec<_> = operations.iter().filter(|one| one["kind"] == kind).collect();
     ensure!(
@@ -102,7 +121,7 @@ async fn row(backend: Backend, border: &str) -> Result<()> {
         ours.len()
     );
     ensure!(ours[0]["state"] == "succeeded", "it ended otherwise: {}", ours[0]);
-    outcome(&deployment, &api.rest, border, kind, &cluster).await
+    Ok(())
 }
 
 async fn existing_cluster(deployment: &Deployment, api: &Api, template: &str) -> Result<String> {
@@ -132,27 +151,86 @@ async fn request(rest: Rest, kind: String, template: String, cluster: Option<Str
     }
 }
 
-/// Makes the request of the row as a call, and sees that it is answered in spite of the crash.
-async fn call(mut rpc: RawRpc, kind: String, template: String, cluster: Option<String>) -> Result<String> {
-    let uuid = cluster.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-    let fields = json!({
-        "uuid": uuid, "name": "c", "project_id": "noauth", "user_id": "noauth", "cluster_template_id": template,
-        "labels": {}, "create_timeout": 60,
-    });
-    let cluster = raw_rpc::object("Cluster", "1.24", fields);
-    let args = match kind.as_str() {
-        "cluster_create" => {
-            json!({"cluster": cluster, "master_count": 1, "node_count": 1, "create_timeout": 60})
+/// The request of a row under way.
+enum Asked {
+    Rest(JoinHandle<Result<String>>),
+    Call(Box<Call>),
+}
+
+/// A request made as a call.
+struct Call {
+    rpc: RawRpc,
+    cluster: String,
+    message: Value,
+}
+
+impl Call {
+    async fn send(
+        deployment: &Deployment,
+        kind: &str,
+        template: &str,
+        cluster: Option<&str>,
+    ) -> Result<Self> {
+        let rpc = RawRpc::connect(&deployment.vhost).await?;
+        let uuid = cluster.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned);
+        let fields = json!({
+            "uuid": uuid, "name": "c", "project_id": "noauth", "user_id": "noauth",
+            "cluster_template_id": template, "labels": {}, "create_timeout": 60,
+        });
+        let object = raw_rpc::object("Cluster", "1.24", fields);
+        let args = match kind {
+            "cluster_create" => {
+                json!({"cluster": object, "master_count": 1, "node_count": 1, "create_timeout": 60})
+            }
+            "cluster_update" => {
+                json!({"cluster": object, "node_count": 2, "health_status": null, "health_status_reason": null})
+            }
+            "cluster_delete" => json!({"uuid": uuid}),
+            other => bail!("the matrix does not know how to call {other}: teach it"),
+        };
+        let mut message = raw_rpc::request(kind, args);
+        // The project of the clusters that come from the API.
+        message["_context_project_id"] = json!("noauth");
+        let message = rpc.ask(message).await?;
+        Ok(Self {
+            rpc,
+            cluster: uuid,
+            message,
+        })
+    }
+
+    /// Sees that the call is answered as the module says. Returns the cluster's uuid.
+    async fn answered(&mut self, deployment: &Deployment, border: &str) -> Result<String> {
+        let answer = self.answer().await?;
+        if border.ends_with("/after_publish") {
+            let again = self
+                .answer()
+                .await
+                .context("the journal did not know that it was sent")?;
+            ensure!(again == answer, "answered otherwise: {again} after {answer}");
         }
-        "cluster_update" => {
-            json!({"cluster": cluster, "node_count": 2, "health_status": null, "health_status_reason": null})
-        }
-        "cluster_delete" => json!({"uuid": uuid}),
-        other => bail!("the matrix does not know how to call {other}: teach it"),
-    };
-    let reply = rpc.call(raw_rpc::request(&kind, args), PATIENCE).await?;
-    ensure!(reply["failure"].is_null(), "answered with {}", reply["failure"]);
-    Ok(uuid)
+        wait::until("the journal to know of the answer", PATIENCE, async || {
+            let operations = deployment.operations().await?;
+            let pending = operations.iter().find(|one| one["answer_pending"] == true);
+            ensure!(pending.is_none(), "pending: {pending:?}");
+            Ok(())
+        })
+        .await?;
+        self.rpc.ask(self.message.clone()).await?;
+        let repeated = self.answer().await.context("the repeated message")?;
+        ensure!(
+            repeated == answer,
+            "answered otherwise: {repeated} after {answer}"
+        );
+        Ok(self.cluster.clone())
+    }
+
+    /// The next answer, which is a result.
+    async fn answer(&mut self) -> Result<Value> {
+        let reply = self.rpc.reply_to(&self.message, PATIENCE).await?;
+        ensure!(reply["failure"].is_null(), "answered with {}", reply["failure"]);
+        Ok(reply["result"].clone())
+    }
 }
 
 /// What the user sees and what the driver did, when all is over.
