@@ -28,7 +28,7 @@ use crate::operations::replies::{self, Replies};
 use crate::operations::{Engine, Executor, Signals, Timing, sweep};
 use crate::periodic::announce::Announcer;
 use crate::periodic::status_sync::{Pace, StatusSync};
-use crate::periodic::{journal_metrics, service_heartbeat};
+use crate::periodic::{journal_history, journal_metrics, service_heartbeat};
 use crate::rpc::{Consumer, TransportSink};
 use crate::workflows::DriverSource;
 use crate::workflows::choose_driver::LoadedDrivers;
@@ -207,6 +207,12 @@ impl Conductor {
                 pace,
             );
             parts.spawn("status sync", |stop| sync.run(stop));
+        }
+        if !options.operation_history.is_zero() {
+            let (db, history) = (database.clone(), options.operation_history);
+            parts.spawn("journal history", move |stop| {
+                journal_history::run(db, history, stop)
+            });
         }
         let swept = engine.clone();
         parts.spawn("sweep", |stop| sweep::run(swept, stop));

@@ -15,6 +15,8 @@ pub const OPERATIONS_OLDEST: &str = "magnum_operations_oldest_seconds";
 pub const OPERATIONS_ACCEPTED: &str = "magnum_operations_accepted_total";
 /// Moves of operations after a run, by `state`.
 pub const OPERATIONS_SETTLED: &str = "magnum_operations_settled_total";
+/// Ended operations removed from the journal.
+pub const OPERATIONS_PURGED: &str = "magnum_operations_purged_total";
 /// Loaded drivers.
 pub const DRIVERS_LOADED: &str = "magnum_drivers_loaded";
 /// Driver folders that could not be loaded.
@@ -57,6 +59,10 @@ pub fn describe() {
     describe_counter!(
         OPERATIONS_SETTLED,
         "Runs of operations that ended here, by the state they led to"
+    );
+    describe_counter!(
+        OPERATIONS_PURGED,
+        "Ended operations that this conductor removed from the journal"
     );
     describe_gauge!(
         DRIVERS_LOADED,

@@ -174,3 +174,35 @@ async fn without_a_broker_the_conductor_runs_and_stops_at_a_word() -> Result<()>
     ensure!(conductor.terminate(Duration::from_secs(10)).await?.success());
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conductor_removes_operations_that_are_older_than_the_history() -> Result<()> {
+    let deployment = Deployment::new(Backend::Sqlite).await?;
+    let mut conductor = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let template = api.rest.create_template("t").await?;
+    let cluster = api.rest.create_cluster(&template, "c", json!({})).await?;
+    api.rest
+        .wait_status(&cluster, "CREATE_COMPLETE", PATIENCE)
+        .await?;
+    api.rest
+        .delete(&format!("/clusters/{cluster}"))
+        .await?
+        .expect(204)?;
+    let operations = deployment.settled(PATIENCE).await?;
+    ensure!(operations.len() == 2, "{operations:#?}");
+    ensure!(conductor.terminate(PATIENCE).await?.success());
+    let month = 31 * 86_400_000_i64;
+    let older = format!(
+        "UPDATE conductor_operation SET created_ms = created_ms - {month}, ended_ms = ended_ms - {month}"
+    );
+    deployment.database.execute(&older).await?;
+
+    let conductor = deployment.conductor("two").await?;
+    conductor
+        .wait_log("old operations were removed from the journal", PATIENCE)
+        .await?;
+    let operations = deployment.operations().await?;
+    ensure!(operations.is_empty(), "{operations:#?}");
+    Ok(())
+}

@@ -7,6 +7,7 @@ mod accepting;
 mod answers;
 mod deleting;
 mod fencing;
+mod history;
 mod operators;
 mod running;
 pub(crate) mod world;

@@ -5,6 +5,7 @@
 //! | `end_to_end` | an unmodified `openstack coe` client does all it does with Magnum, on three databases |
 //! | `crash_matrix` | `kill -9` at every border of every operation loses nothing and doubles nothing |
 //! | `storms` | hundreds of requests survive killed conductors, restarted brokers and databases |
+//! | `database_outage` | without its database a conductor takes no message and loses none |
 //! | `slow_drivers` | a driver may take its time: it is observed, a delete overtakes it, nothing is called twice |
 //! | `outages` | servers go away and come back: 503 meanwhile, no restart, work is given up in time |
 //! | `secrets` | a user's token is in no file, table or log |
@@ -12,6 +13,7 @@
 //! | `interop` | Python casts to our conductor and Python's server understands our API |
 
 mod crash_matrix;
+mod database_outage;
 mod end_to_end;
 mod full_disk;
 mod interop;

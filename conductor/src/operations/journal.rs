@@ -8,6 +8,7 @@
 //! this one and [`super::lease`].
 
 pub mod fenced;
+pub mod purge;
 pub mod read;
 pub mod rows;
 pub mod write;

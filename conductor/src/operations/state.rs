@@ -89,6 +89,9 @@ impl State {
     /// The states in which there is still something to do.
     pub const OPEN: &[Self] = &[Self::Queued, Self::Running, Self::Retrying, Self::Observing];
 
+    /// The states in which nothing more happens, unless an operator wants it.
+    pub const ENDED: &[Self] = &[Self::Succeeded, Self::Failed, Self::Refused, Self::Cancelled];
+
     /// The text in the journal.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -172,6 +175,13 @@ mod tests {
         for state in State::ALL {
             assert_eq!(state.as_str().parse(), Ok(*state));
             assert!(state.as_str().len() <= 16);
+        }
+    }
+
+    #[test]
+    fn every_state_is_either_open_or_ended() {
+        for state in State::ALL {
+            assert_ne!(state.is_open(), State::ENDED.contains(state), "{state}");
         }
     }
 

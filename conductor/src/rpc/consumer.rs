@@ -151,7 +151,7 @@ impl Consumer {
         }
         .delays();
         let since = Instant::now();
-        let mut paused = false;
+        let (mut paused, mut told) = (false, false);
         loop {
             match self.acceptor.accept(wave.to_vec()).await {
                 Ok(accepted) => {
@@ -162,7 +162,8 @@ impl Consumer {
                     return Some(accepted);
                 }
                 Err(error) => {
-                    if !paused && since.elapsed() > QUIET_OUTAGE {
+                    if !told && since.elapsed() > QUIET_OUTAGE {
+                        told = true;
                         tracing::warn!(
                             %error, messages = wave.len(),
                             "requests cannot be recorded; keeping them unacknowledged and taking no more"

@@ -35,6 +35,9 @@ section! {
         update_timeout: Duration as Minutes = Duration::from_secs(60 * 60), ours true;
         /// Minutes after which a delete has failed. 0: never.
         delete_timeout: Duration as Minutes = Duration::from_secs(60 * 60), ours true;
+        /// Days that operations are kept in the journal after their end. As long, a message that comes again is
+        /// recognised. 0: for ever.
+        operation_history: Duration as Days = Duration::from_secs(30 * 86_400), ours true;
         /// Seconds that running operations get to reach a step border when the conductor is told to stop.
         shutdown_timeout: Duration as Seconds = Duration::from_secs(60), ours true;
         /// Seconds between two looks at a cluster that is being worked on.

@@ -132,6 +132,22 @@ impl<const MIN_MS: u64> Codec<Duration> for Minutes<MIN_MS> {
     }
 }
 
+/// Days, whole or with a fraction.
+pub struct Days;
+
+impl Codec<Duration> for Days {
+    const EMPTY_IS_UNSET: bool = true;
+    fn form() -> String {
+        "days".to_owned()
+    }
+    fn parse(text: &str) -> Result<Duration, String> {
+        duration(text, 86_400, 0).map_err(|why| format!("{why} ({})", Self::form()))
+    }
+    fn show(value: &Duration) -> Option<String> {
+        Some((value.as_secs_f64() / 86_400.0).to_string())
+    }
+}
+
 fn least(unit: &str, min_ms: u64, seconds_per_unit: u64) -> String {
     let least =
         Duration::from_millis(min_ms).as_secs_f64() / Duration::from_secs(seconds_per_unit).as_secs_f64();
@@ -176,6 +192,9 @@ mod tests {
         assert_eq!(<Seconds>::parse("0.5"), Ok(Duration::from_millis(500)));
         assert_eq!(<Minutes>::parse("60"), Ok(Duration::from_secs(3600)));
         assert_eq!(<Minutes>::show(&Duration::from_secs(90)), Some("1.5".into()));
+        assert_eq!(Days::parse("0.5"), Ok(Duration::from_secs(43_200)));
+        assert_eq!(Days::show(&Duration::from_secs(30 * 86_400)), Some("30".into()));
+        assert!(Days::parse("-1").is_err());
         assert!(<Seconds>::parse("-1").is_err());
         assert!(<Seconds>::parse("1e300").is_err());
         assert!(<Seconds>::parse("nan").is_err());
