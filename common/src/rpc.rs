@@ -53,7 +53,7 @@ pub use delivery::Delivery;
 pub use envelope::{DecodeError, decode, encode};
 pub use failure::RemoteFailure;
 pub use message::{OutgoingMessage, RawMessage, WireFormat};
-pub use monitor::CallMonitor;
+pub use monitor::{CallMonitor, alive};
 pub use options::{Addressing, LoginMethod, MAX_BODY_BYTES, OptionsError, RabbitOptions, RpcOptions};
 pub use reply::{Answer, WireReply};
 pub use request::{Malformed, ReplyAddress, Request, WireRequest};

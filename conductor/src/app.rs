@@ -24,7 +24,8 @@ use crate::drivers::exec::ExecHost;
 use crate::drivers::exec::guard::{GuardProgram, Timing as GuardTiming};
 use crate::drivers::{Loaded, Registry};
 use crate::handlers::Acceptor;
-use crate::operations::replies::{self, Replies};
+use crate::operations::monitor::CallMonitors;
+use crate::operations::replies::{self, AnswerSink, Replies};
 use crate::operations::{Engine, Executor, Signals, Timing, sweep};
 use crate::periodic::announce::Announcer;
 use crate::periodic::status_sync::{Pace, StatusSync};
@@ -181,6 +182,8 @@ impl Conductor {
 
         let signals = Arc::new(Signals::default());
         let (answers, due) = replies::queue();
+        let sink = Arc::new(TransportSink(Arc::clone(&transport)));
+        let monitors = CallMonitors::new(database.clone(), Arc::clone(&sink) as Arc<dyn AnswerSink>);
         let engine = Engine {
             db: database.clone(),
             drivers: Arc::clone(&drivers),
@@ -189,8 +192,8 @@ impl Conductor {
             timing: Arc::new(Timing::new(options, settings.default.service_down_time)),
             signals: Arc::clone(&signals),
             answers: answers.clone(),
+            monitors: monitors.clone(),
         };
-        let sink = Arc::new(TransportSink(Arc::clone(&transport)));
         let replies = Replies::new(database.clone(), me.clone(), sink, due);
         parts.spawn("answers", |stop| replies.run(stop));
         if settings.default.periodic_enable {
@@ -245,6 +248,7 @@ impl Conductor {
                 transport: wire,
                 acceptor,
                 answers,
+                monitors,
                 signals,
                 batch,
             };

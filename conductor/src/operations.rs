@@ -17,7 +17,7 @@
 //! | [`lease`], [`keeper`] | ownership, and keeping it |
 //! | [`executor`], [`run`] | claiming, and walking one operation through its steps |
 //! | [`settle`] | what is written together with an end |
-//! | [`answer`], [`replies`] | answers of calls |
+//! | [`answer`], [`replies`], [`monitor`] | answers of calls, and signs of life until then |
 //! | [`sweep`] | what nobody's lease covers |
 //! | [`admin`] | list, show, retry, discard |
 //! | [`border`] | the points at which a test can stop a conductor |
@@ -34,6 +34,7 @@ pub mod journal;
 pub mod keeper;
 pub mod lease;
 pub mod material;
+pub mod monitor;
 pub mod progress;
 pub mod replies;
 pub mod retry;

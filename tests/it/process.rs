@@ -6,6 +6,7 @@
 //! | `crash_matrix` | `kill -9` at every border of every operation loses nothing and doubles nothing |
 //! | `storms` | hundreds of requests survive killed conductors, restarted brokers and databases |
 //! | `database_outage` | without its database a conductor takes no message and loses none |
+//! | `long_calls` | a caller that asks for signs of life gets them as long as its operation takes |
 //! | `slow_drivers` | a driver may take its time: it is observed, a delete overtakes it, nothing is called twice |
 //! | `outages` | servers go away and come back: 503 meanwhile, no restart, work is given up in time |
 //! | `secrets` | a user's token is in no file, table or log |
@@ -17,6 +18,7 @@ mod database_outage;
 mod end_to_end;
 mod full_disk;
 mod interop;
+mod long_calls;
 mod outages;
 mod secrets;
 mod slow_drivers;

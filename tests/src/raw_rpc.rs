@@ -111,14 +111,8 @@ impl RawRpc {
     pub async fn reply_to(&mut self, message: &Value, within: Duration) -> Result<Value> {
         let reply = async {
             loop {
-                let delivery = self.replies.next().await.context("the reply queue is gone")??;
-                let envelope: Value = serde_json::from_slice(&delivery.data)?;
-                let mut reply: Value =
-                    serde_json::from_str(envelope["oslo.message"].as_str().context("no oslo.message")?)?;
+                let reply = self.next_reply().await?;
                 if reply["_msg_id"] == message["_msg_id"] && reply["ending"] == true {
-                    if let Some(failure) = reply["failure"].as_str() {
-                        reply["failure"] = serde_json::from_str(failure)?;
-                    }
                     return Ok::<_, anyhow::Error>(reply);
                 }
             }
@@ -126,6 +120,37 @@ impl RawRpc {
         tokio::time::timeout(within, reply)
             .await
             .with_context(|| format!("no reply to {}", message["method"]))?
+    }
+
+    /// The next reply to a message that was asked, be it a sign of life.
+    pub async fn any_reply_to(&mut self, message: &Value, within: Duration) -> Result<Value> {
+        let reply = async {
+            loop {
+                let reply = self.next_reply().await?;
+                if reply["_msg_id"] == message["_msg_id"] {
+                    return Ok::<_, anyhow::Error>(reply);
+                }
+            }
+        };
+        tokio::time::timeout(within, reply)
+            .await
+            .with_context(|| format!("nothing about {}", message["method"]))?
+    }
+
+    /// Drops the replies that have come so far.
+    pub async fn forget_replies(&mut self) {
+        while let Ok(Ok(_)) = tokio::time::timeout(Duration::from_millis(50), self.next_reply()).await {}
+    }
+
+    async fn next_reply(&mut self) -> Result<Value> {
+        let delivery = self.replies.next().await.context("the reply queue is gone")??;
+        let envelope: Value = serde_json::from_slice(&delivery.data)?;
+        let mut reply: Value =
+            serde_json::from_str(envelope["oslo.message"].as_str().context("no oslo.message")?)?;
+        if let Some(failure) = reply["failure"].as_str() {
+            reply["failure"] = serde_json::from_str(failure)?;
+        }
+        Ok(reply)
     }
 
     /// Takes one message from a queue: its body and its headers that are texts. `None` when it is empty;

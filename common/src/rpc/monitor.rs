@@ -11,7 +11,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::reply::WireReply;
 use super::request::{ReplyAddress, Request};
-use super::transport::Transport;
+use super::transport::{PublishError, Transport};
 
 /// Sends signs of life until dropped. Drop it before the final reply is sent.
 #[derive(Debug)]
@@ -35,6 +35,12 @@ impl Drop for CallMonitor {
     }
 }
 
+/// Sends one sign of life, without retries: the next one comes soon. For callers that asked for them only.
+pub async fn alive(transport: &dyn Transport, address: &ReplyAddress) -> Result<(), PublishError> {
+    let message = WireReply::alive(address).into_message(address)?;
+    transport.publish(message).await
+}
+
 async fn run(transport: Arc<dyn Transport>, address: ReplyAddress, period: Duration) {
     let mut ticks = interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -42,10 +48,7 @@ async fn run(transport: Arc<dyn Transport>, address: ReplyAddress, period: Durat
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        let Ok(message) = WireReply::alive(&address).into_message(&address) else {
-            return;
-        };
-        if let Err(error) = transport.publish(message).await {
+        if let Err(error) = alive(transport.as_ref(), &address).await {
             tracing::debug!(%error, rpc.msg_id = %address.msg_id, "sign of life not delivered");
         }
     }

@@ -10,6 +10,7 @@ mod snapshot;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use magnum_common::context::RequestContext;
 use magnum_common::db::{self, AnyConnection, Database, DbError};
@@ -20,6 +21,7 @@ use magnum_common::seal::JournalKey;
 
 use super::command::Command;
 use super::plan::Plan;
+use crate::operations::answer::Caller;
 use crate::operations::journal::{JournalError, read, write};
 use crate::operations::state::State;
 use crate::workflows::DriverSource;
@@ -43,6 +45,8 @@ pub struct Incoming {
     pub context: RequestContext,
     /// Where a call is answered.
     pub reply: Option<ReplyAddress>,
+    /// After how long without a sign of life its caller gives up; none for one that wants no signs.
+    pub monitor: Option<Duration>,
 }
 
 /// What became of it.
@@ -198,7 +202,7 @@ impl Acceptor {
             reply: incoming
                 .reply
                 .as_ref()
-                .and_then(|reply| rmp_serde::to_vec_named(reply).ok()),
+                .and_then(|reply| rmp_serde::to_vec_named(&Caller::new(reply, incoming.monitor)).ok()),
             incoming,
         })
     }

@@ -3,8 +3,11 @@
 //! The answer of a call is stored in the transaction that decides it. A crash between that and the reply loses
 //! nothing, and a repeated delivery of the call is answered again instead of executed again.
 
+use std::time::Duration;
+
 use indexmap::IndexMap;
 use magnum_common::error::{Exception, Fault};
+use magnum_common::rpc::{ReplyAddress, WireFormat};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,6 +17,43 @@ pub type Answer = Result<Value, Fault>;
 /// An answer in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded(Vec<u8>);
+
+/// Who waits for an answer, as the journal keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caller {
+    queue: String,
+    msg_id: String,
+    format: WireFormat,
+    // Absent in what older releases wrote.
+    #[serde(default)]
+    monitor_ms: Option<u64>,
+}
+
+impl Caller {
+    /// The caller at `address`, who wants signs of life twice in each `monitor`, if at all.
+    pub fn new(address: &ReplyAddress, monitor: Option<Duration>) -> Self {
+        Self {
+            queue: address.queue.clone(),
+            msg_id: address.msg_id.clone(),
+            format: address.format,
+            monitor_ms: monitor.map(|monitor| u64::try_from(monitor.as_millis()).unwrap_or(u64::MAX)),
+        }
+    }
+
+    /// Where the answer goes.
+    pub fn address(&self) -> ReplyAddress {
+        ReplyAddress {
+            queue: self.queue.clone(),
+            msg_id: self.msg_id.clone(),
+            format: self.format,
+        }
+    }
+
+    /// After how long without a sign of life the caller gives up; `None` if it wants none.
+    pub fn monitor(&self) -> Option<Duration> {
+        self.monitor_ms.map(Duration::from_millis)
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -97,5 +137,30 @@ mod tests {
             assert_eq!(Recorded::read(recorded.bytes()).unwrap(), answer);
         }
         assert!(Recorded::read(b"\xc1").is_err());
+    }
+
+    #[test]
+    fn callers_survive_the_journal_those_of_older_releases_too() {
+        let address = ReplyAddress {
+            queue: "reply_1".into(),
+            msg_id: "m".into(),
+            format: WireFormat::MessagePack,
+        };
+        let caller = Caller::new(&address, Some(Duration::from_secs(4)));
+        let bytes = rmp_serde::to_vec_named(&caller).unwrap();
+        let read: Caller = rmp_serde::from_slice(&bytes).unwrap();
+        assert_eq!(
+            (read.address(), read.monitor()),
+            (address.clone(), Some(Duration::from_secs(4)))
+        );
+
+        let older = rmp_serde::to_vec_named(&address).unwrap();
+        let read: Caller = rmp_serde::from_slice(&older).unwrap();
+        assert_eq!((read.address(), read.monitor()), (address, None));
+        // And an older conductor reads ours.
+        assert_eq!(
+            rmp_serde::from_slice::<ReplyAddress>(&bytes).unwrap(),
+            read.address()
+        );
     }
 }

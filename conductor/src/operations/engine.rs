@@ -10,6 +10,7 @@ use magnum_common::retry::RetryPolicy;
 use magnum_common::seal::JournalKey;
 use tokio::sync::Notify;
 
+use super::monitor::CallMonitors;
 use super::replies::AnswerQueue;
 use super::retry::Limits;
 use crate::workflows::{Args, DriverSource, cluster_create};
@@ -31,6 +32,8 @@ pub struct Engine {
     pub signals: Arc<Signals>,
     /// Where answers of calls go.
     pub answers: AnswerQueue,
+    /// Signs of life for callers that want them.
+    pub monitors: CallMonitors,
 }
 
 /// How long everything may take.

@@ -15,7 +15,7 @@ use magnum_common::rpc::{PublishError, ReplyAddress};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, Recorded};
+use super::answer::{Answer, Caller, Recorded};
 use super::border::{Border, reached};
 use super::journal::{EventKind, JournalError, OperationRow, read, write};
 
@@ -30,6 +30,9 @@ const PARALLEL: usize = 64;
 pub trait AnswerSink: Send + Sync {
     /// Publishes one answer.
     async fn answer(&self, to: &ReplyAddress, answer: &Answer) -> Result<(), PublishError>;
+
+    /// Publishes a sign of life.
+    async fn alive(&self, to: &ReplyAddress) -> Result<(), PublishError>;
 }
 
 /// Where the rest of the conductor drops operations whose answer is due.
@@ -140,7 +143,8 @@ fn parts(row: &OperationRow) -> Result<(ReplyAddress, Answer), String> {
     let (Some(address), Some(answer)) = (&row.reply, &row.answer) else {
         return Err("there is no reply address, or no answer".to_owned());
     };
-    let address = rmp_serde::from_slice(address).map_err(|error| format!("the reply address: {error}"))?;
+    let caller: Caller =
+        rmp_serde::from_slice(address).map_err(|error| format!("the reply address: {error}"))?;
     let answer = Recorded::read(answer).map_err(|error| error.to_string())?;
-    Ok((address, answer))
+    Ok((caller.address(), answer))
 }

@@ -53,6 +53,11 @@ pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: Operatio
     let keeper = LeaseKeeper::start(engine.db.clone(), Arc::clone(&lease));
     let outcome = match Operation::try_from(row) {
         Ok(operation) => {
+            if let Some(caller) = &operation.reply
+                && let Some(timeout) = caller.monitor()
+            {
+                engine.monitors.watch(&operation.id, &caller.address(), timeout);
+            }
             let run = Run {
                 operation: Arc::new(operation),
                 lease: Arc::clone(&lease),

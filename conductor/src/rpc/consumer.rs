@@ -25,6 +25,7 @@ use crate::handlers::accept::waves;
 use crate::handlers::{Accepted, Acceptor, Incoming};
 use crate::operations::border::{Border, reached};
 use crate::operations::engine::Signals;
+use crate::operations::monitor::CallMonitors;
 use crate::operations::replies::AnswerQueue;
 
 /// Direct answers (pings, refusals) being sent at once; more make the consumer wait.
@@ -43,6 +44,8 @@ pub struct Consumer {
     pub acceptor: Acceptor,
     /// Answers of recorded calls.
     pub answers: AnswerQueue,
+    /// Signs of life until then.
+    pub monitors: CallMonitors,
     /// Tells the executor.
     pub signals: Arc<Signals>,
     /// Most messages in one transaction.
@@ -213,6 +216,8 @@ impl Consumer {
         delivery.ack().await;
         if answered {
             self.answers.send(&operation);
+        } else if let (Some(caller), Some(timeout)) = (&one.reply, one.monitor) {
+            self.monitors.watch(&operation, caller, timeout);
         }
     }
 }

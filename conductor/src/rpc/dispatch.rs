@@ -32,6 +32,7 @@ pub fn route(request: Request) -> Routed {
         context,
         unique_id,
         reply,
+        call_monitor,
         ..
     } = request;
     if method == "ping_conductor" {
@@ -46,6 +47,7 @@ pub fn route(request: Request) -> Routed {
             message: unique_id,
             context,
             reply,
+            monitor: call_monitor,
         })),
         Some(Err(fault)) => Routed::Fault(fault),
         None => Routed::Fault(Fault::new(

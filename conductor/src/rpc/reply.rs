@@ -21,4 +21,8 @@ impl AnswerSink for TransportSink {
         };
         rpc::reply(self.0.as_ref(), to, outcome).await
     }
+
+    async fn alive(&self, to: &ReplyAddress) -> Result<(), PublishError> {
+        rpc::alive(self.0.as_ref(), to).await
+    }
 }

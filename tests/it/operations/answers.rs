@@ -99,6 +99,7 @@ on_every_database! {
             transport: transport.clone(),
             acceptor: conductor.acceptor.clone(),
             answers,
+            monitors: engine.monitors.clone(),
             signals: engine.signals.clone(),
             batch: 64,
         };

@@ -20,6 +20,7 @@ use magnum_conductor::handlers::{Accepted, Acceptor, Command, Incoming};
 use magnum_conductor::operations::answer::Answer;
 use magnum_conductor::operations::journal::rows::EventRow;
 use magnum_conductor::operations::journal::{JournalError, OperationRow, read};
+use magnum_conductor::operations::monitor::CallMonitors;
 use magnum_conductor::operations::replies::{self, AnswerSink, Replies};
 use magnum_conductor::operations::{Engine, Executor, Signals, State, Timing};
 use magnum_conductor::store;
@@ -50,6 +51,10 @@ impl AnswerSink for Sink {
             .lock()
             .unwrap()
             .push((to.msg_id.clone(), answer.clone()));
+        Ok(())
+    }
+
+    async fn alive(&self, _to: &ReplyAddress) -> Result<(), PublishError> {
         Ok(())
     }
 }
@@ -147,6 +152,7 @@ impl World {
     fn engine(&self, name: &str) -> (Engine, Replies) {
         let (answers, due) = replies::queue();
         let me = ConductorId::new(name);
+        let sink = Arc::clone(&self.sink) as Arc<dyn AnswerSink>;
         let engine = Engine {
             db: self.db.clone(),
             drivers: self.drivers(),
@@ -155,8 +161,8 @@ impl World {
             timing: Arc::new(self.timing.clone()),
             signals: Arc::new(Signals::default()),
             answers,
+            monitors: CallMonitors::new(self.db.clone(), Arc::clone(&sink)),
         };
-        let sink = Arc::clone(&self.sink) as Arc<dyn AnswerSink>;
         (engine, Replies::new(self.db.clone(), me, sink, due))
     }
 
@@ -296,6 +302,7 @@ fn incoming(command: Command) -> Incoming {
         message: Some(MessageId::random()),
         context: context("p"),
         reply: None,
+        monitor: None,
     }
 }
 

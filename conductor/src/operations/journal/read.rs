@@ -54,6 +54,17 @@ pub struct KnownMessage {
     pub answered: bool,
 }
 
+/// Whether an operation is open and its caller has no answer.
+pub fn is_unanswered(conn: &mut AnyConnection, uuid: &str) -> Result<bool, JournalError> {
+    let found: i64 = op::conductor_operation
+        .filter(op::uuid.eq(uuid))
+        .filter(op::state.eq_any(State::OPEN.iter().map(|state| state.as_str())))
+        .filter(op::answer.is_null())
+        .count()
+        .get_result(conn)?;
+    Ok(found > 0)
+}
+
 /// Operations that have not ended, of these clusters, in order.
 pub fn open(conn: &mut AnyConnection, clusters: &[&str]) -> Result<Vec<OpenRow>, JournalError> {
     Ok(op::conductor_operation

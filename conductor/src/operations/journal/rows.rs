@@ -4,8 +4,8 @@ use diesel::prelude::*;
 use magnum_common::db::MultiBackend;
 use magnum_common::db::schema::{conductor_operation, conductor_operation_event};
 use magnum_common::ids::{ClusterUuid, Epoch, MessageId, OperationId, RequestId};
-use magnum_common::rpc::ReplyAddress;
 
+use crate::operations::answer::Caller;
 use crate::operations::state::State;
 use crate::workflows::{Args, DriverRef, OperationKind, Step};
 
@@ -184,7 +184,7 @@ pub struct Operation {
     /// Sealed.
     pub context: Option<Vec<u8>>,
     pub driver: Option<DriverRef>,
-    pub reply: Option<ReplyAddress>,
+    pub reply: Option<Caller>,
     pub attempts: u32,
     pub failures: u32,
     pub epoch: Epoch,
