@@ -1,8 +1,10 @@
 """A real oslo.messaging server or client, to be measured.
 
-    oslo_bench.py MESSAGE_FILE server URL TOTAL      prints "done" after TOTAL requests
-    oslo_bench.py MESSAGE_FILE client URL CALLERS COUNT
-                                                     prints {"seconds", "latencies_ms"} as JSON
+    oslo_bench.py MESSAGE_FILE server URL TOTAL PROBES
+                      prints "done" after TOTAL requests, and the latencies of the next PROBES in ms as JSON
+    oslo_bench.py MESSAGE_FILE client URL CALLERS COUNT LIMIT
+                      makes COUNT calls, or as many as LIMIT seconds allow; prints {"seconds", "cpu_seconds",
+                      "latencies_ms"} as JSON
 
 Default options, executor `threading`, no serializer: the least that any OpenStack service pays.
 """
@@ -25,28 +27,35 @@ def connect(url):
 
 
 class Endpoint:
-    def __init__(self, total):
+    def __init__(self, total, probes):
         self.total = total
+        self.probes = probes
         self.handled = 0
+        self.latencies = []
         self.lock = threading.Lock()
 
     def cluster_create(self, context, cluster=None, **arguments):
+        now = time.time()
         with self.lock:
             self.handled += 1
-            last = self.handled == self.total
-        if last:
-            print('done', flush=True)
+            if self.handled == self.total:
+                print('done', flush=True)
+            elif self.handled > self.total:
+                self.latencies.append(now * 1e3 - context['sent'] / 1e3)
+                if len(self.latencies) == self.probes:
+                    print(json.dumps(self.latencies), flush=True)
         return cluster
 
 
-def serve(url, total):
+def serve(url, total, probes):
     target = oslo_messaging.Target(topic='magnum-conductor', server='bench')
-    server = oslo_messaging.get_rpc_server(connect(url), target, [Endpoint(total)], executor='threading')
+    endpoints = [Endpoint(total, probes)]
+    server = oslo_messaging.get_rpc_server(connect(url), target, endpoints, executor='threading')
     server.start()
     threading.Event().wait()
 
 
-def call(url, message, callers, count):
+def call(url, message, callers, count, limit):
     context = {key[len('_context_'):]: value for key, value in message.items() if key.startswith('_context_')}
     client = oslo_messaging.get_rpc_client(connect(url), oslo_messaging.Target(topic='magnum-conductor'), timeout=120)
     client.call(context, 'cluster_create', **message['args'])
@@ -55,27 +64,32 @@ def call(url, message, callers, count):
     def caller(mine):
         for _ in range(count // callers):
             sent = time.perf_counter()
+            if sent >= began + limit:
+                break
             client.call(context, 'cluster_create', **message['args'])
             mine.append((time.perf_counter() - sent) * 1e3)
 
     threads = [threading.Thread(target=caller, args=(mine,)) for mine in latencies]
+    cpu = time.process_time()
     began = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     seconds = time.perf_counter() - began
-    print(json.dumps({'seconds': seconds, 'latencies_ms': sum(latencies, [])}), flush=True)
+    result = {'seconds': seconds, 'cpu_seconds': time.process_time() - cpu, 'latencies_ms': sum(latencies, [])}
+    print(json.dumps(result), flush=True)
 
 
 def main():
     with open(sys.argv[1]) as file:
         message = json.load(file)['inner']
     role, url, *rest = sys.argv[2:]
+    numbers = [int(text) for text in rest]
     if role == 'server':
-        serve(url, int(rest[0]))
+        serve(url, *numbers)
     else:
-        call(url, message, int(rest[0]), int(rest[1]))
+        call(url, message, *numbers)
 
 
 if __name__ == '__main__':

@@ -4,66 +4,118 @@
 //! contestant's server is a process of its own, so that processor time and memory are its alone; the load is
 //! the same for all of casts, and each one's own client for calls.
 //!
+//! | contestant | what its server does with a message |
+//! |---|---|
+//! | bare consumer | acknowledges; decodes nothing: the limit of client library and broker |
+//! | ours | [`RpcServer`](magnum_common::rpc::RpcServer): decodes, acknowledges, answers calls; records nothing |
+//! | oslo.messaging | the same with the real Python library and its default options |
+//! | journalled | the whole `magnum-conductor`: one row of the journal, of its events and of the cluster, two node groups, committed to MariaDB, then acknowledged |
+//!
 //! Rates depend on what else the machine does; the ratios of one run and the processor time per message are
-//! the figures to compare. Nothing here journals: what a handler does with a message is not measured.
+//! the figures to compare. Every wait is bounded, and each step is told on standard error.
 
 mod calls;
 mod casts;
+mod journal;
+mod load;
 mod measure;
 mod report;
 mod serve;
+mod usage;
 
-use anyhow::Result;
+use std::path::PathBuf;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use magnum_conductor::cli;
+use magnum_conductor::drivers::exec::guard::{self, GuardArgs};
+
+use crate::mariadb::Mariadb;
+use crate::rabbitmq::Rabbitmq;
+
+pub use calls::Calls;
+pub use casts::Casts;
+pub use report::Report;
 
 /// The command line.
 #[derive(Debug, clap::Parser)]
-#[command(about = "Compares our messaging with oslo.messaging and with a bare consumer")]
+#[command(
+    about = "Compares our messaging with oslo.messaging and with a bare consumer",
+    long_about = "Compares our messaging with oslo.messaging and with a bare consumer, on private servers that it \
+                  starts and stops. Prints a table, the goals with `reached` or `MISSED`, and the same as one line \
+                  of JSON; tells on standard error what it is doing.\n\nNeeds what tests/run installs: RabbitMQ, \
+                  MariaDB, and the Python environment of the peers. Build it with --release."
+)]
 pub enum Command {
-    /// A backlog of casts: handled per second, processor time per cast, start until consuming, memory.
-    Casts {
-        /// Casts for ours and for the bare consumer.
-        #[arg(long, default_value_t = 40_000)]
-        messages: u64,
-        /// Casts for the Python peer, which needs far longer for each.
-        #[arg(long, default_value_t = 5_000)]
-        peer_messages: u64,
-    },
-    /// Calls by 1 and by 16 callers: calls per second, latency, processor time per call, memory.
-    Calls {
-        /// Calls for ours.
-        #[arg(long, default_value_t = 20_000)]
-        messages: u64,
-        /// Calls for the Python peer.
-        #[arg(long, default_value_t = 2_000)]
-        peer_messages: u64,
-    },
+    /// A backlog of casts, then casts at a steady pace: rate, latency, processor time, memory, start
+    Casts(Casts),
+    /// Calls by 1 and by 16 callers: rate, latency, processor time, memory, start
+    Calls(Calls),
     /// One contestant's server, started by the others.
     #[command(hide = true)]
-    Serve {
-        /// `ours` or `bare`.
-        contestant: String,
-        /// Where the broker is.
-        url: String,
-        /// Casts after which to report.
-        total: u64,
-    },
+    Serve(serve::Serve),
+    /// The conductor, started by the others.
+    #[command(hide = true)]
+    Conductor(cli::Arguments),
+    /// The guard of a driver's program: started by the conductor itself.
+    #[command(name = guard::SUB_COMMAND, hide = true)]
+    Guard(GuardArgs),
 }
 
-/// Runs a command.
-pub async fn run(command: Command) -> Result<()> {
-    match command {
-        Command::Casts {
-            messages,
-            peer_messages,
-        } => casts::run(messages, peer_messages).await,
-        Command::Calls {
-            messages,
-            peer_messages,
-        } => calls::run(messages, peer_messages).await,
-        Command::Serve {
-            contestant,
-            url,
-            total,
-        } => serve::run(&contestant, &url, total).await,
+/// Where a benchmark takes place.
+#[derive(Debug)]
+pub struct Ground<'a> {
+    /// This program: contestants of ours are processes of it.
+    pub program: PathBuf,
+    /// The broker. Nobody else should use it meanwhile.
+    pub broker: &'a Rabbitmq,
+    /// The database server of the journal.
+    pub database: &'a Mariadb,
+}
+
+/// Carries out what the command line says.
+pub fn main(command: Command) -> ExitCode {
+    let outcome = match command {
+        Command::Guard(args) => return guard::run(&args, Stdio::inherit()).into(),
+        Command::Conductor(arguments) => return cli::main(arguments),
+        Command::Serve(serve) => block_on(serve.run()),
+        Command::Casts(casts) => block_on(on_own_servers(async |ground| casts.run(ground).await)),
+        Command::Calls(calls) => block_on(on_own_servers(async |ground| calls.run(ground).await)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
     }
+}
+
+fn block_on(work: impl Future<Output = Result<()>>) -> Result<()> {
+    tokio::runtime::Runtime::new()
+        .context("cannot start the runtime")?
+        .block_on(work)
+}
+
+async fn on_own_servers(bench: impl AsyncFnOnce(&Ground<'_>) -> Result<Report>) -> Result<()> {
+    if cfg!(debug_assertions) {
+        report::say("this is a debug build: its figures mean nothing; build with --release");
+    }
+    report::say("starting a broker and a database server");
+    let broker = Rabbitmq::dedicated().await?;
+    let database = Mariadb::durable().await?;
+    let ground = Ground {
+        program: std::env::current_exe()?,
+        broker: &broker,
+        database: &database,
+    };
+    bench(&ground).await?.print();
+    broker.stop().await?;
+    database.stop().await
+}
+
+/// `--limit`, in whole seconds.
+fn seconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
+    text.parse().map(Duration::from_secs)
 }

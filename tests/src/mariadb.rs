@@ -34,7 +34,17 @@ pub struct Mariadb {
     name: String,
     folder: PathBuf,
     port: u16,
+    flush: Flush,
     process: Mutex<Option<ServerProcess>>,
+}
+
+/// When a commit reaches the disk.
+#[derive(Debug, Clone, Copy)]
+enum Flush {
+    /// Within a second.
+    Soon,
+    /// Before it is answered: MariaDB's default.
+    AtCommit,
 }
 
 impl Mariadb {
@@ -46,6 +56,15 @@ impl Mariadb {
 
     /// A server of one's own, to be stopped, killed and started again.
     pub async fn dedicated() -> Result<Self> {
+        Self::new(Flush::Soon).await
+    }
+
+    /// A server of one's own that flushes every commit to the disk, as MariaDB does by default: for measuring.
+    pub async fn durable() -> Result<Self> {
+        Self::new(Flush::AtCommit).await
+    }
+
+    async fn new(flush: Flush) -> Result<Self> {
         ensure!(
             Path::new(PROGRAM).exists(),
             "MariaDB is not installed ({PROGRAM} is missing); tests/run installs mariadb-server"
@@ -64,6 +83,7 @@ impl Mariadb {
                 name: name.clone(),
                 folder: folder.clone(),
                 port: free_port()?,
+                flush,
                 process: Mutex::default(),
             };
             match server.start().await {
@@ -97,10 +117,12 @@ impl Mariadb {
                 "--character-set-server=utf8mb4",
                 "--max-connections=500",
                 "--innodb-buffer-pool-size=64M",
-                "--innodb-flush-log-at-trx-commit=2",
                 "--performance-schema=OFF",
                 "--skip-log-bin",
             ]);
+        if let Flush::Soon = self.flush {
+            command.arg("--innodb-flush-log-at-trx-commit=2");
+        }
         command.arg(format!("--init-file={}", self.folder.join("users.sql").display()));
         let mut process = ServerProcess::spawn(&self.name, command, Signal::SIGTERM)?;
         let ready = process
@@ -130,6 +152,12 @@ impl Mariadb {
     pub async fn restart(&self) -> Result<()> {
         self.stop().await?;
         self.start().await
+    }
+
+    /// Its process id; an error when it does not run.
+    pub async fn pid(&self) -> Result<u32> {
+        let process = self.process.lock().await;
+        Ok(process.as_ref().context("the server does not run")?.pid())
     }
 
     /// Where it listens.

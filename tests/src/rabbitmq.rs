@@ -232,6 +232,12 @@ impl Rabbitmq {
         self.start().await
     }
 
+    /// The process id of the virtual machine; an error when it does not run.
+    pub async fn pid(&self) -> Result<u32> {
+        let processes = self.processes.lock().await;
+        Ok(processes.node.as_ref().context("the node does not run")?.pid())
+    }
+
     /// Where AMQP is spoken.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.amqp_port))

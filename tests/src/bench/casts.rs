@@ -1,137 +1,232 @@
-//! A backlog of casts, handled by each contestant in turn.
+//! Casts: a backlog for rate and cost, then a steady pace for latency; one contestant after the other.
 //!
-//! The backlog is there before the server starts, so the publisher's speed does not matter.
+//! The backlog is there before the server starts, so the publisher's speed does not matter. Handled means: with
+//! the handler, decoded (not so for the bare consumer), and for the journalled ones: committed and visible to
+//! others.
 
 use std::time::Duration;
 
-use anyhow::Result;
-use futures::StreamExt as _;
-use futures::stream;
-use magnum_common::rpc::topology::{Declaration, control_exchange, topic_queue};
-use magnum_common::rpc::{
-    ListenSpec, OutgoingMessage, RpcOptions, Target, WireFormat, WireRequest, connect_with, encode,
-};
+use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::measure::{Contestant, Server, message};
-use super::report::{Goal, Table};
-use crate::rabbitmq::{Rabbitmq, Vhost};
+use super::journal::Journal;
+use super::load::Load;
+use super::measure::{Contestant, Server, Watcher, own, peer};
+use super::report::{Goal, Report, Row, say};
+use super::usage::{Meter, percentile, rss_mib};
+use super::{Ground, seconds};
+use crate::rabbitmq::Vhost;
 
-/// Publishes under way at once.
-const PUBLISHERS: usize = 64;
+/// What `bench casts` measures.
+#[derive(Debug, clap::Args)]
+pub struct Casts {
+    /// Backlog for ours and for the bare consumer
+    #[arg(long, default_value_t = 40_000)]
+    pub messages: u64,
+    /// Backlog for the Python peer, which needs far longer for each
+    #[arg(long, default_value_t = 5_000)]
+    pub peer_messages: u64,
+    /// Backlog for the conductor that records each
+    #[arg(long, default_value_t = 20_000)]
+    pub journalled_messages: u64,
+    /// Casts at a steady pace, for the latency
+    #[arg(long, default_value_t = 1_000)]
+    pub probes: u64,
+    /// The pace: casts per second
+    #[arg(long, default_value_t = 200)]
+    pub pace: u32,
+    /// Longest time in seconds for one contestant's backlog; more is an error
+    #[arg(long, default_value = "300", value_parser = seconds)]
+    pub limit: Duration,
+}
+
+const COLUMNS: [&str; 9] = [
+    "casts",
+    "handled/s",
+    "cpu us/cast",
+    "broker us/cast",
+    "database us/cast",
+    "p50 ms",
+    "p99 ms",
+    "RSS MiB",
+    "start s",
+];
 
 /// What one contestant did.
 struct Measured {
+    handled: u64,
     rate: f64,
     cpu_us: f64,
+    broker_us: f64,
+    database_us: Option<f64>,
+    latencies_ms: Vec<f64>,
     rss_mib: f64,
-    start: Duration,
+    start_s: f64,
 }
 
-pub(super) async fn run(messages: u64, peer_messages: u64) -> Result<()> {
-    let broker = Rabbitmq::dedicated().await?;
-    let mut table = Table::new("casts", &["handled/s", "cpu us/cast", "RSS MiB", "start s"]);
-    let mut results = Vec::new();
-    for (contestant, count) in [
-        (Contestant::Bare, messages),
-        (Contestant::Ours, messages),
-        (Contestant::Peer, peer_messages),
-    ] {
-        let vhost = broker.vhost().await?;
-        fill(&vhost, count).await?;
-        let measured = measure(contestant, &vhost, count).await?;
-        table.row(
-            contestant.name(),
-            &[
-                measured.rate,
-                measured.cpu_us,
-                measured.rss_mib,
-                measured.start.as_secs_f64(),
-            ],
-        );
-        results.push(measured);
-    }
-    if let [_bare, ours, peer] = results.as_slice() {
-        table.goal(Goal::at_most(
+impl Casts {
+    /// Measures all contestants.
+    pub async fn run(&self, ground: &Ground<'_>) -> Result<Report> {
+        let setup = json!({
+            "messages": self.messages, "peer_messages": self.peer_messages,
+            "journalled_messages": self.journalled_messages, "probes": self.probes, "pace": self.pace,
+        });
+        let mut report = Report::new("casts", &COLUMNS, setup);
+        let bare = self.measure(ground, Contestant::Bare, &mut report).await?;
+        let ours = self.measure(ground, Contestant::Ours, &mut report).await?;
+        let peer = self.measure(ground, Contestant::Peer, &mut report).await?;
+        let journalled = self.measure(ground, Contestant::Journalled, &mut report).await?;
+        report.goal(Goal::at_most(
             "cpu per cast, share of the peer's",
             ours.cpu_us / peer.cpu_us,
             0.1,
         ));
-        table.goal(Goal::at_most(
+        report.goal(Goal::at_most(
             "RSS, share of the peer's",
             ours.rss_mib / peer.rss_mib,
             0.25,
         ));
-        let start = ours.start.as_secs_f64() / peer.start.as_secs_f64();
-        table.goal(Goal::at_most(
+        report.goal(Goal::at_most(
             "start until consuming, share of the peer's",
-            start,
+            ours.start_s / peer.start_s,
             0.1,
         ));
-    }
-    table.print(&json!({"messages": messages, "peer_messages": peer_messages}));
-    broker.stop().await
-}
-
-/// Puts `count` casts into the topic queue.
-async fn fill(vhost: &Vhost, count: u64) -> Result<()> {
-    let options = RpcOptions::for_url(&vhost.transport_url())?;
-    let transport = connect_with(options.clone(), "bench-fill")?;
-    let names = &options.addressing.names;
-    let wire: WireRequest = serde_json::from_value(message()?)?;
-    let mut request = wire
-        .check(WireFormat::Json)
-        .map_err(|malformed| malformed.fault)?;
-    request.reply = None;
-    let spec = ListenSpec {
-        purpose: "declare",
-        declarations: vec![
-            control_exchange(names, &options.rabbit),
-            Declaration::Queue(topic_queue(names.topic_queue(), &options.rabbit)),
-            Declaration::Bind {
-                queue: names.topic_queue().to_owned(),
-                exchange: names.exchange.clone(),
-                routing_key: names.topic_queue().to_owned(),
-            },
-        ],
-        default_prefetch: 0,
-        delete_at_stop: None,
-    };
-    transport.listen(spec).await?.stop().await;
-    let publishes = (0..count).map(|_| {
-        // A fresh id each, as a Python server drops repeated ones.
-        request.unique_id = Some(magnum_common::ids::MessageId::random());
-        let body = encode(&request, WireFormat::Json);
-        let route = names.route(&Target::AnyServer);
-        let transport = &transport;
-        async move {
-            anyhow::Ok(
-                transport
-                    .publish(OutgoingMessage::new(route, WireFormat::Json, body?))
-                    .await?,
-            )
+        if let (Some(ours), Some(peer)) = (
+            percentile(&ours.latencies_ms, 0.5),
+            percentile(&peer.latencies_ms, 0.5),
+        ) {
+            report.goal(Goal::at_most("p50, share of the peer's", ours / peer, 0.5));
         }
-    });
-    let mut publishes = stream::iter(publishes).buffer_unordered(PUBLISHERS);
-    while let Some(published) = publishes.next().await {
-        published?;
+        report.goal(Goal::at_least(
+            "rate of journalled casts, share of the bare consumer's",
+            journalled.rate / bare.rate,
+            0.25,
+        ));
+        Ok(report)
     }
-    drop(publishes);
-    transport.close().await;
-    Ok(())
-}
 
-async fn measure(contestant: Contestant, vhost: &Vhost, count: u64) -> Result<Measured> {
-    let mut server = Server::start(contestant, vhost, count).await?;
-    let before = server.cpu()?;
-    let took = server.done().await?;
-    let per_message = |duration: Duration| duration.as_secs_f64() / count as f64;
-    let measured = Measured {
-        rate: 1.0 / per_message(took),
-        cpu_us: per_message(server.cpu()?.saturating_sub(before)) * 1e6,
-        rss_mib: server.rss_mib()?,
-        start: server.start,
-    };
-    server.stop().await?;
-    Ok(measured)
+    async fn measure(
+        &self,
+        ground: &Ground<'_>,
+        contestant: Contestant,
+        report: &mut Report,
+    ) -> Result<Measured> {
+        let vhost = ground.broker.vhost().await?;
+        let measured = match contestant {
+            Contestant::Journalled => self.journalled(ground, &vhost).await?,
+            told => self.told(ground, told, &vhost).await?,
+        };
+        report.row(Row {
+            name: contestant.name(),
+            figures: vec![
+                Some(measured.handled as f64),
+                Some(measured.rate),
+                Some(measured.cpu_us),
+                Some(measured.broker_us),
+                measured.database_us,
+                percentile(&measured.latencies_ms, 0.5),
+                percentile(&measured.latencies_ms, 0.99),
+                Some(measured.rss_mib),
+                Some(measured.start_s),
+            ],
+        });
+        Ok(measured)
+    }
+
+    /// A contestant that tells by itself what it has handled, and how late.
+    async fn told(&self, ground: &Ground<'_>, contestant: Contestant, vhost: &Vhost) -> Result<Measured> {
+        let count = match contestant {
+            Contestant::Peer => self.peer_messages,
+            _ => self.messages,
+        };
+        let load = self.filled(contestant, vhost, count).await?;
+        let (url, total, probes) = (vhost.transport_url(), count.to_string(), self.probes.to_string());
+        let command = match contestant {
+            Contestant::Peer => peer(&["server", &url, &total, &probes])?,
+            Contestant::Bare => own(ground, "bare", vhost, count, self.probes),
+            _ => own(ground, "ours", vhost, count, self.probes),
+        };
+        let broker = ground.broker.pid().await?;
+        let broker_only = Meter::start([broker])?;
+        let mut server = Server::start(command, vhost).await?;
+        let meter = Meter::start([server.pid])?;
+        let done = server.said(self.limit).await?;
+        ensure!(done == "done", "the contestant said `{done}`");
+        let took = server.began.elapsed();
+        let (cpu, broker) = (meter.per_message(count)?, broker_only.per_message(count)?);
+        let mut latencies_ms: Vec<f64> = Vec::new();
+        if self.probes > 0 {
+            let sent = load.at_pace(self.probes, self.pace).await?;
+            latencies_ms = serde_json::from_str(&server.said(self.limit).await?)?;
+            ensure!(
+                latencies_ms.len() == sent.len(),
+                "{} latencies",
+                latencies_ms.len()
+            );
+        }
+        let measured = Measured {
+            handled: count + self.probes,
+            rate: count as f64 / took.as_secs_f64(),
+            cpu_us: cpu[0],
+            broker_us: broker[0],
+            database_us: None,
+            latencies_ms,
+            rss_mib: rss_mib(server.pid)?,
+            start_s: server.start.as_secs_f64(),
+        };
+        server.stop().await?;
+        load.close().await;
+        Watcher::new(vhost).await?.assert_empty().await?;
+        Ok(measured)
+    }
+
+    /// The conductor: what it has recorded is seen in the database.
+    async fn journalled(&self, ground: &Ground<'_>, vhost: &Vhost) -> Result<Measured> {
+        let count = self.journalled_messages;
+        let journal = Journal::prepare(ground, vhost).await?;
+        let load = self.filled(Contestant::Journalled, vhost, count).await?;
+        let servers = [ground.broker.pid().await?, ground.database.pid().await?];
+        let servers = Meter::start(servers)?;
+        let server = Server::start(journal.conductor(ground), vhost).await?;
+        let meter = Meter::start([server.pid])?;
+        let moments = journal.watch(0, count, self.limit).await?;
+        let took = moments.last().map_or(self.limit, |last| *last - server.began);
+        let (cpu, servers) = (meter.per_message(count)?, servers.per_message(count)?);
+        let (sent, seen) = tokio::join!(
+            load.at_pace(self.probes, self.pace),
+            journal.watch(count, count + self.probes, self.limit)
+        );
+        let latencies_ms = sent?
+            .into_iter()
+            .zip(seen?)
+            .map(|(sent, seen)| (seen - sent).as_secs_f64() * 1e3)
+            .collect();
+        let measured = Measured {
+            handled: count + self.probes,
+            rate: count as f64 / took.as_secs_f64(),
+            cpu_us: cpu[0],
+            broker_us: servers[0],
+            database_us: Some(servers[1]),
+            latencies_ms,
+            rss_mib: rss_mib(server.pid)?,
+            start_s: server.start.as_secs_f64(),
+        };
+        server.stop().await?;
+        load.close().await;
+        journal.check(count + self.probes).await?;
+        Watcher::new(vhost).await?.assert_empty().await?;
+        Ok(measured)
+    }
+
+    async fn filled(&self, contestant: Contestant, vhost: &Vhost, count: u64) -> Result<Load> {
+        say(&format!(
+            "casts, {}: {count} at once, then {} at {} per second",
+            contestant.name(),
+            self.probes,
+            self.pace
+        ));
+        let load = Load::open(vhost).await?;
+        load.backlog(count).await?;
+        Ok(load)
+    }
 }

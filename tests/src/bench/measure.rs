@@ -1,40 +1,43 @@
-//! A contestant's server as a process: when it consumes, what it costs.
+//! A contestant's server as a process: when it consumes, what it says, what it uses.
 
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use lapin::options::QueueDeclareOptions;
 use lapin::types::FieldTable;
-use serde_json::Value;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::Ground;
 use crate::oslo_peer::python;
 use crate::rabbitmq::Vhost;
+use crate::run_dir::run_dir;
+use crate::server::tail;
 
-/// Longest wait for anything; a benchmark that hangs shall say so.
-const PATIENCE: Duration = Duration::from_secs(600);
-
-/// Kernel ticks per second, the unit of processor time under `/proc`.
-const TICKS: f64 = 100.0;
+/// Longest wait for a server to consume, and to end.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Who is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Contestant {
+    Bare,
     Ours,
     Peer,
-    Bare,
+    Journalled,
 }
 
 impl Contestant {
     pub(super) fn name(self) -> &'static str {
         match self {
+            Self::Bare => "bare consumer",
             Self::Ours => "ours",
             Self::Peer => "oslo.messaging",
-            Self::Bare => "bare consumer",
+            Self::Journalled => "journalled",
         }
     }
 }
@@ -43,142 +46,133 @@ impl Contestant {
 pub(super) struct Server {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-    pid: u32,
+    log: PathBuf,
+    pub(super) pid: u32,
     /// From starting the process until the broker saw its consumer.
     pub(super) start: Duration,
-    began: Instant,
+    pub(super) began: Instant,
 }
 
 impl Server {
     /// Starts a contestant and waits until it consumes the topic queue.
-    pub(super) async fn start(contestant: Contestant, vhost: &Vhost, total: u64) -> Result<Self> {
+    pub(super) async fn start(mut command: Command, vhost: &Vhost) -> Result<Self> {
         let watcher = Watcher::new(vhost).await?;
-        let url = vhost.transport_url();
-        let mut command = match contestant {
-            Contestant::Ours => own("ours", &url, total)?,
-            Contestant::Bare => own("bare", &url, total)?,
-            Contestant::Peer => peer(&["server", &url, &total.to_string()])?,
-        };
+        let log = run_dir()?.log(&run_dir()?.unique("contestant"));
         let spawned = Instant::now();
         let mut child = command
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(std::fs::File::create(&log)?)
             .kill_on_drop(true)
             .spawn()
             .context("start a contestant")?;
         let pid = child.id().context("the contestant ended at once")?;
         let lines = BufReader::new(child.stdout.take().context("no output")?).lines();
-        timeout(PATIENCE, watcher.consumer())
-            .await
-            .context("it does not consume")??;
-        Ok(Self {
+        let mut server = Self {
             child,
             lines,
+            log,
             pid,
-            start: spawned.elapsed(),
-            began: Instant::now(),
-        })
+            start: Duration::ZERO,
+            began: spawned,
+        };
+        tokio::select! {
+            consumes = timeout(PATIENCE, watcher.consumer()) => match consumes {
+                Ok(consumes) => consumes?,
+                Err(_) => return Err(server.trouble("does not consume")),
+            },
+            _ended = server.child.wait() => return Err(server.trouble("ended")),
+        }
+        server.start = spawned.elapsed();
+        server.began = Instant::now();
+        Ok(server)
     }
 
-    /// Waits until all casts are handled. Returns the time since it began to consume.
-    pub(super) async fn done(&mut self) -> Result<Duration> {
-        let line = timeout(PATIENCE, self.lines.next_line())
-            .await
-            .context("it does not finish")??;
-        line.context("the contestant ended")?;
-        Ok(self.began.elapsed())
+    /// The next line it prints.
+    pub(super) async fn said(&mut self, within: Duration) -> Result<String> {
+        match timeout(within, self.lines.next_line()).await {
+            Ok(Ok(Some(line))) => Ok(line),
+            Ok(_) => Err(self.trouble("ended")),
+            Err(_) => Err(self.trouble(&format!("is not done after {within:?} (see --limit)"))),
+        }
     }
 
-    /// Processor time used so far, of all threads.
-    pub(super) fn cpu(&self) -> Result<Duration> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid))?;
-        let fields: Vec<&str> = stat
-            .rsplit(')')
-            .next()
-            .unwrap_or_default()
-            .split_whitespace()
-            .collect();
-        let ticks = |index: usize| -> Result<f64> { Ok(fields.get(index).context("short stat")?.parse()?) };
-        Ok(Duration::from_secs_f64((ticks(11)? + ticks(12)?) / TICKS))
+    fn trouble(&self, what: &str) -> anyhow::Error {
+        anyhow::anyhow!("the contestant {what}; its log ends:\n{}", tail(&self.log))
     }
 
-    /// Memory in use now, in MiB.
-    pub(super) fn rss_mib(&self) -> Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid))?;
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .context("no VmRSS")?;
-        let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
-        Ok(kib / 1024.0)
-    }
-
+    /// Ends it in order.
     pub(super) async fn stop(mut self) -> Result<()> {
-        self.child.kill().await.context("stop a contestant")
+        kill(Pid::from_raw(i32::try_from(self.pid)?), Signal::SIGTERM)?;
+        match timeout(PATIENCE, self.child.wait()).await {
+            Ok(_status) => Ok(()),
+            Err(_) => Err(self.trouble("does not end")),
+        }
     }
 }
 
-fn own(contestant: &str, url: &str, total: u64) -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(["serve", contestant, url, &total.to_string()]);
-    Ok(command)
+/// A server of ours for so many casts and probes.
+pub(super) fn own(ground: &Ground<'_>, kind: &str, vhost: &Vhost, total: u64, probes: u64) -> Command {
+    let mut command = Command::new(&ground.program);
+    command.args(["serve", kind, &vhost.transport_url()]);
+    command.args([total.to_string(), probes.to_string()]);
+    command
 }
 
 /// The Python peer in one of its roles.
 pub(super) fn peer(args: &[&str]) -> Result<Command> {
-    let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("peers/oslo_bench.py");
     let mut command = Command::new(python()?);
-    command
-        .arg(tests.join("peers/oslo_bench.py"))
-        .arg(tests.join("fixtures/rpc/request-cluster_create-call.json"))
-        .args(args);
+    command.arg(script).arg(fixture()).args(args);
     Ok(command)
 }
 
 /// The message: context and arguments of the recorded `cluster_create`.
-pub(super) fn message() -> Result<Value> {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/rpc/request-cluster_create-call.json");
-    let frame: Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
-    Ok(frame["inner"].clone())
+pub(super) fn fixture() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/rpc/request-cluster_create-call.json")
 }
 
 /// Sees a consumer appear within a millisecond or two; the management interface lags by seconds.
-struct Watcher {
+pub(super) struct Watcher {
     _connection: lapin::Connection,
     channel: lapin::Channel,
 }
 
 impl Watcher {
-    async fn new(vhost: &Vhost) -> Result<Self> {
+    pub(super) async fn new(vhost: &Vhost) -> Result<Self> {
         let properties = lapin::ConnectionProperties::default();
         let connection = lapin::Connection::connect(&vhost.amqp_url(), properties).await?;
         let channel = connection.create_channel().await?;
-        let options = QueueDeclareOptions::default();
-        channel
-            .queue_declare("magnum-conductor".into(), options, FieldTable::default())
-            .await?;
-        Ok(Self {
+        let watcher = Self {
             _connection: connection,
             channel,
-        })
+        };
+        watcher.queue(false).await?;
+        Ok(watcher)
+    }
+
+    async fn queue(&self, passive: bool) -> Result<lapin::Queue> {
+        let options = QueueDeclareOptions {
+            passive,
+            ..QueueDeclareOptions::default()
+        };
+        let table = FieldTable::default();
+        Ok(self
+            .channel
+            .queue_declare("magnum-conductor".into(), options, table)
+            .await?)
     }
 
     async fn consumer(&self) -> Result<()> {
-        let passive = QueueDeclareOptions {
-            passive: true,
-            ..QueueDeclareOptions::default()
-        };
-        loop {
-            let table = FieldTable::default();
-            let queue = self
-                .channel
-                .queue_declare("magnum-conductor".into(), passive, table)
-                .await?;
-            if queue.consumer_count() > 0 {
-                return Ok(());
-            }
+        while self.queue(true).await?.consumer_count() == 0 {
             sleep(Duration::from_millis(1)).await;
         }
+        Ok(())
+    }
+
+    /// An error when a message was not acknowledged: those come back when their consumer has gone.
+    pub(super) async fn assert_empty(&self) -> Result<()> {
+        let left = self.queue(true).await?.message_count();
+        ensure!(left == 0, "{left} messages were not acknowledged");
+        Ok(())
     }
 }

@@ -4,12 +4,18 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+/// Tells whoever waits what is being done. Not part of the result.
+pub(super) fn say(text: &str) {
+    eprintln!("bench: {text}");
+}
+
 /// A comparison that was set as a goal.
-pub(super) struct Goal {
+#[derive(Debug)]
+pub struct Goal {
     what: String,
     measured: f64,
     wanted: f64,
-    reached: bool,
+    at_most: bool,
 }
 
 impl Goal {
@@ -18,91 +24,166 @@ impl Goal {
             what: what.to_owned(),
             measured,
             wanted,
-            reached: measured <= wanted,
+            at_most: true,
         }
     }
 
     pub(super) fn at_least(what: &str, measured: f64, wanted: f64) -> Self {
         Self {
-            reached: measured >= wanted,
+            at_most: false,
             ..Self::at_most(what, measured, wanted)
         }
     }
+
+    fn reached(&self) -> bool {
+        if self.at_most {
+            self.measured <= self.wanted
+        } else {
+            self.measured >= self.wanted
+        }
+    }
+
+    fn verdict(&self) -> &'static str {
+        if self.reached() { "reached" } else { "MISSED" }
+    }
+
+    fn sense(&self) -> &'static str {
+        if self.at_most { "at most" } else { "at least" }
+    }
+}
+
+/// One contestant's figures, one per column; none where a column does not apply.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) figures: Vec<Option<f64>>,
 }
 
 /// Rows of figures and the goals they are held against.
-pub(super) struct Table {
+#[derive(Debug)]
+pub struct Report {
     title: &'static str,
-    columns: Vec<&'static str>,
-    rows: Vec<(&'static str, Vec<f64>)>,
+    columns: &'static [&'static str],
+    setup: Value,
+    rows: Vec<Row>,
     goals: Vec<Goal>,
 }
 
-impl Table {
-    pub(super) fn new(title: &'static str, columns: &[&'static str]) -> Self {
+impl Report {
+    pub(super) fn new(title: &'static str, columns: &'static [&'static str], setup: Value) -> Self {
         Self {
             title,
-            columns: columns.to_vec(),
+            columns,
+            setup,
             rows: Vec::new(),
             goals: Vec::new(),
         }
     }
 
-    pub(super) fn row(&mut self, name: &'static str, figures: &[f64]) {
-        self.rows.push((name, figures.to_vec()));
+    pub(super) fn row(&mut self, row: Row) {
+        self.rows.push(row);
     }
 
     pub(super) fn goal(&mut self, goal: Goal) {
         self.goals.push(goal);
     }
 
-    fn text(&self) -> String {
+    /// The table, and below it the goals.
+    pub fn text(&self) -> String {
+        let widths = self.columns.iter().map(|column| column.len().max(8));
         let mut text = format!("{:<16}", self.title);
         // Writing to a string cannot fail.
-        for column in &self.columns {
-            let _infallible = write!(text, " {column:>18}");
+        for (column, width) in self.columns.iter().zip(widths.clone()) {
+            let _infallible = write!(text, "  {column:>width$}");
         }
-        for (name, figures) in &self.rows {
-            let _infallible = write!(text, "\n{name:<16}");
-            for figure in figures {
-                let digits = if *figure < 10.0 { 3 } else { 1 };
-                let _infallible = write!(text, " {figure:>18.digits$}");
+        for row in &self.rows {
+            let _infallible = write!(text, "\n{:<16}", row.name);
+            for (figure, width) in row.figures.iter().zip(widths.clone()) {
+                let _infallible = write!(text, "  {:>width$}", shown(*figure));
             }
         }
         for goal in &self.goals {
-            let verdict = if goal.reached { "reached" } else { "MISSED" };
             let _infallible = write!(
                 text,
-                "\n{verdict}: {} = {:.3} (goal {})",
-                goal.what, goal.measured, goal.wanted
+                "\n{:<8} {:.3} ({} {}) {}",
+                goal.verdict(),
+                goal.measured,
+                goal.sense(),
+                goal.wanted,
+                goal.what,
             );
         }
         text
     }
 
-    fn json(&self, setup: &Value) -> Value {
+    /// The same for programs.
+    pub fn json(&self) -> Value {
         let rows: Vec<Value> = self
             .rows
             .iter()
-            .map(|(name, figures)| {
-                let mut row = json!({ "contestant": name });
-                for (column, figure) in self.columns.iter().zip(figures) {
-                    row[*column] = json!(figure);
+            .map(|row| {
+                let mut object = json!({ "contestant": row.name });
+                for (column, figure) in self.columns.iter().zip(&row.figures) {
+                    object[*column] = json!(figure);
                 }
-                row
+                object
             })
             .collect();
         let goals: Vec<Value> = self
             .goals
             .iter()
-            .map(|goal| json!({"what": goal.what, "measured": goal.measured, "goal": goal.wanted, "reached": goal.reached}))
+            .map(|goal| {
+                json!({
+                    "what": goal.what, "measured": goal.measured, "goal": goal.wanted,
+                    "sense": goal.sense(), "reached": goal.reached(),
+                })
+            })
             .collect();
-        json!({"bench": self.title, "setup": setup, "results": rows, "goals": goals})
+        json!({"bench": self.title, "setup": self.setup, "results": rows, "goals": goals})
     }
 
     /// The table, and then one line of JSON.
     #[expect(clippy::print_stdout, reason = "a benchmark's output is its result")]
-    pub(super) fn print(&self, setup: &Value) {
-        println!("{}\n{}", self.text(), self.json(setup));
+    pub(super) fn print(&self) {
+        println!("{}\n{}", self.text(), self.json());
+    }
+}
+
+/// Three digits where they can mean something.
+fn shown(figure: Option<f64>) -> String {
+    match figure {
+        None => "-".to_owned(),
+        Some(whole) if whole >= 1000.0 => format!("{whole:.0}"),
+        Some(tens) if tens >= 10.0 => format!("{tens:.1}"),
+        Some(small) => format!("{small:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_say_whether_they_were_reached_in_both_forms() {
+        let mut report = Report::new("casts", &["casts", "p50 ms"], json!({}));
+        report.row(Row {
+            name: "ours",
+            figures: vec![Some(2000.0), None],
+        });
+        report.goal(Goal::at_most("cpu", 0.05, 0.1));
+        report.goal(Goal::at_least("rate", 5.0, 10.0));
+        let text = report.text();
+        assert!(text.contains("reached  0.050 (at most 0.1) cpu"), "{text}");
+        assert!(text.contains("MISSED   5.000 (at least 10) rate"), "{text}");
+        assert!(
+            text.contains("2000") && text.lines().nth(1).unwrap().ends_with('-'),
+            "{text}"
+        );
+        let json = report.json();
+        assert_eq!(
+            json["results"][0],
+            json!({"contestant": "ours", "casts": 2000.0, "p50 ms": null})
+        );
+        assert_eq!(json["goals"][1]["reached"], json!(false));
     }
 }

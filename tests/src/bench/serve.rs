@@ -1,31 +1,58 @@
 //! The contestants' servers on our side: the real [`RpcServer`], and a consumer that only acknowledges.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use futures::StreamExt as _;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, QueueDeclareOptions};
-use lapin::types::FieldTable;
-use magnum_common::rpc::{Incoming, RpcOptions, RpcServer, connect_with, reply};
-use serde_json::Value;
+use lapin::types::{AMQPValue, FieldTable};
+use magnum_common::rpc::{Delivery, Incoming, RpcOptions, RpcServer, connect_with, reply};
+use serde_json::{Value, json};
 
-/// Acknowledged together at most, as the conductor does after a commit.
+use super::load::{SENT, now_us};
+
+/// Handled together at most, as the conductor does in one transaction.
 const BATCH: usize = 64;
 
 /// Prefetch of the bare consumer, equal to our server's own.
 const PREFETCH: u16 = 256;
 
-pub(super) async fn run(contestant: &str, url: &str, total: u64) -> Result<()> {
-    match contestant {
-        "ours" => ours(url, total).await,
-        "bare" => bare(url, total).await,
-        other => bail!("no contestant `{other}`"),
+/// A server's command line.
+#[derive(Debug, clap::Args)]
+pub struct Serve {
+    /// Which.
+    contestant: Kind,
+    /// Where the broker is.
+    url: String,
+    /// Casts of the backlog: after them, `done` is printed.
+    total: u64,
+    /// Casts after those: after them, their latencies are printed.
+    probes: u64,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    Ours,
+    Bare,
+}
+
+impl Serve {
+    pub(super) async fn run(self) -> Result<()> {
+        let tally = Tally {
+            handled: 0,
+            total: self.total,
+            probes: self.probes,
+            latencies_ms: Vec::new(),
+        };
+        match self.contestant {
+            Kind::Ours => ours(&self.url, tally).await,
+            Kind::Bare => bare(&self.url, tally).await,
+        }
     }
 }
 
-async fn ours(url: &str, total: u64) -> Result<()> {
+async fn ours(url: &str, mut tally: Tally) -> Result<()> {
     let options = RpcOptions::for_url(url)?;
     let transport = connect_with(options.clone(), "bench")?;
     let mut server = RpcServer::start(transport.clone(), &options, "bench").await?;
-    let mut handled = 0;
     while let Some(first) = server.recv().await {
         let mut batch = vec![first];
         while batch.len() < BATCH
@@ -33,11 +60,14 @@ async fn ours(url: &str, total: u64) -> Result<()> {
         {
             batch.push(next);
         }
-        let count = batch.len();
-        let mut acks = Vec::with_capacity(count);
+        let mut done = Vec::with_capacity(batch.len());
         for Incoming { request, delivery } in batch {
             match request.reply {
-                None => acks.push(delivery.ack()),
+                None => {
+                    let sent = request.context.as_map().get(SENT).and_then(Value::as_i64);
+                    tally.handled(sent);
+                    done.push(delivery);
+                }
                 Some(address) => {
                     let transport = transport.clone();
                     let result = request.args.get("cluster").cloned().unwrap_or(Value::Null);
@@ -49,14 +79,13 @@ async fn ours(url: &str, total: u64) -> Result<()> {
                 }
             }
         }
-        futures::future::join_all(acks).await;
-        handled += u64::try_from(count)?;
-        report(handled, total);
+        futures::future::join_all(done.into_iter().map(Delivery::ack)).await;
+        tally.report();
     }
     Ok(())
 }
 
-async fn bare(url: &str, total: u64) -> Result<()> {
+async fn bare(url: &str, mut tally: Tally) -> Result<()> {
     let url = url.replacen("rabbit://", "amqp://", 1);
     let connection = lapin::Connection::connect(&url, lapin::ConnectionProperties::default()).await?;
     let channel = connection.create_channel().await?;
@@ -74,22 +103,58 @@ async fn bare(url: &str, total: u64) -> Result<()> {
             FieldTable::default(),
         )
         .await?;
-    let mut handled = 0;
     while let Some(delivery) = consumer.next().await {
-        delivery?.acker.ack(BasicAckOptions::default()).await?;
-        handled += 1;
-        report(handled, total);
+        let delivery = delivery?;
+        tally.handled(sent_header(&delivery));
+        delivery.acker.ack(BasicAckOptions::default()).await?;
+        tally.report();
     }
     Ok(())
 }
 
-/// One line to whoever measures, when all are handled.
-#[expect(
-    clippy::print_stdout,
-    reason = "the line is the interface to the measuring process"
-)]
-fn report(handled: u64, total: u64) {
-    if handled == total {
-        println!("done");
+fn sent_header(delivery: &lapin::message::Delivery) -> Option<i64> {
+    let headers = delivery.properties.headers().as_ref()?;
+    match headers.inner().get(SENT)? {
+        AMQPValue::LongString(text) => text.to_string().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Counts, and tells whoever measures: one line when the backlog is handled, one when the probes are.
+struct Tally {
+    handled: u64,
+    total: u64,
+    probes: u64,
+    latencies_ms: Vec<f64>,
+}
+
+impl Tally {
+    /// A cast is with its handler.
+    fn handled(&mut self, sent_us: Option<i64>) {
+        self.handled += 1;
+        if self.handled > self.total
+            && let Some(sent) = sent_us
+        {
+            self.latencies_ms.push((now_us() - sent) as f64 / 1e3);
+        }
+        if self.handled == self.total {
+            self.say("done");
+        }
+    }
+
+    /// What was handled is acknowledged, too.
+    fn report(&mut self) {
+        if self.probes > 0 && self.handled >= self.total.saturating_add(self.probes) {
+            self.probes = 0;
+            self.say(&json!(self.latencies_ms).to_string());
+        }
+    }
+
+    #[expect(
+        clippy::print_stdout,
+        reason = "the line is the interface to the measuring process"
+    )]
+    fn say(&self, line: &str) {
+        println!("{line}");
     }
 }

@@ -1,10 +1,10 @@
 //! `bench casts|calls`: ours, a real oslo.messaging peer, and a bare consumer, side by side on one broker.
 
-use anyhow::Result;
-use clap::Parser as _;
-use magnum_tests::bench::{Command, run};
+use std::process::ExitCode;
 
-#[tokio::main]
-async fn main() -> Result<()> {
-    run(Command::parse()).await
+use clap::Parser as _;
+use magnum_tests::bench::{Command, main as run};
+
+fn main() -> ExitCode {
+    run(Command::parse())
 }

@@ -1,0 +1,88 @@
+//! What a process uses, as the kernel counts it.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+/// Kernel ticks per second, the unit of processor time under `/proc`.
+const TICKS: f64 = 100.0;
+
+/// Processor time used so far, of all threads. Children are not counted.
+pub(super) fn cpu(pid: u32) -> Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let ticks = |index: usize| -> Result<f64> { Ok(fields.get(index).context("short stat")?.parse()?) };
+    Ok(Duration::from_secs_f64((ticks(11)? + ticks(12)?) / TICKS))
+}
+
+/// Memory in use now, in MiB.
+pub(super) fn rss_mib(pid: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .context("no VmRSS")?;
+    let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
+    Ok(kib / 1024.0)
+}
+
+/// Processor time of several processes since a moment.
+pub(super) struct Meter(Vec<(u32, Duration)>);
+
+impl Meter {
+    pub(super) fn start(pids: impl IntoIterator<Item = u32>) -> Result<Self> {
+        pids.into_iter()
+            .map(|pid| Ok((pid, cpu(pid)?)))
+            .collect::<Result<_>>()
+            .map(Self)
+    }
+
+    /// Microseconds per message, one figure for each process.
+    pub(super) fn per_message(&self, messages: u64) -> Result<Vec<f64>> {
+        self.0
+            .iter()
+            .map(|(pid, before)| {
+                let used = cpu(*pid)?.saturating_sub(*before);
+                Ok(used.as_secs_f64() * 1e6 / messages as f64)
+            })
+            .collect()
+    }
+}
+
+/// The value below which a share of the others lies.
+pub(super) fn percentile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get((sorted.len() as f64 * share) as usize).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_one_of_the_values() {
+        let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        assert_eq!(percentile(&values, 0.5), Some(51.0));
+        assert_eq!(percentile(&values, 0.99), Some(100.0));
+        assert_eq!(percentile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn a_process_has_used_something() {
+        assert!(rss_mib(std::process::id()).unwrap() > 0.1);
+        assert_eq!(
+            Meter::start([std::process::id()])
+                .unwrap()
+                .per_message(1)
+                .unwrap()
+                .len(),
+            1
+        );
+    }
+}
