@@ -39,6 +39,7 @@ impl Serve {
         let tally = Tally {
             handled: 0,
             total: self.total,
+            done: false,
             probes: self.probes,
             latencies_ms: Vec::new(),
         };
@@ -124,6 +125,7 @@ fn sent_header(delivery: &lapin::message::Delivery) -> Option<i64> {
 struct Tally {
     handled: u64,
     total: u64,
+    done: bool,
     probes: u64,
     latencies_ms: Vec<f64>,
 }
@@ -137,13 +139,14 @@ impl Tally {
         {
             self.latencies_ms.push((now_us() - sent) as f64 / 1e3);
         }
-        if self.handled == self.total {
-            self.say("done");
-        }
     }
 
     /// What was handled is acknowledged, too.
     fn report(&mut self) {
+        if !self.done && self.handled >= self.total {
+            self.done = true;
+            self.say("done");
+        }
         if self.probes > 0 && self.handled >= self.total.saturating_add(self.probes) {
             self.probes = 0;
             self.say(&json!(self.latencies_ms).to_string());
