@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::Response;
-use magnum_common::config::{ApiSection, ClusterTemplateSection, Settings};
+use magnum_common::config::{ApiSection, Settings};
 use magnum_common::db::Database;
 use magnum_common::rpc::Transport;
 use tokio::net::TcpListener;
@@ -20,10 +20,11 @@ use tokio_util::sync::CancellationToken;
 use tower::util::{MapRequest, MapRequestLayer};
 use tower::{Layer as _, Service};
 
-use crate::auth::Authenticator;
+use crate::auth::{Authenticator, UnsupportedStrategy};
 use crate::conductor_api::ConductorApi;
 use crate::driver_catalog::DriverCatalog;
-use crate::image_catalog::{FileCatalog, ImageCatalog};
+use crate::image_catalog::FileCatalog;
+use crate::state::App;
 use crate::{health, metric_definitions, request, router};
 
 /// How long running requests may take to end when the API stops.
@@ -32,12 +33,9 @@ const DRAIN: Duration = Duration::from_secs(30);
 /// Why the API does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Keystone comes later.
-    #[error(
-        "[api] auth_strategy = {0} is not supported yet: set auth_strategy = noauth (and keep [api] host on \
-         127.0.0.1, since noauth believes every client)"
-    )]
-    AuthStrategy(&'static str),
+    /// Clients cannot be identified in the way that is asked for.
+    #[error(transparent)]
+    AuthStrategy(#[from] UnsupportedStrategy),
     /// TLS is a proxy's business.
     #[error(
         "[api] enabled_ssl = true is not supported: put a TLS proxy in front and set enabled_ssl = false"
@@ -53,24 +51,6 @@ pub enum StartError {
         /// Why not.
         source: std::io::Error,
     },
-}
-
-/// What every handler can reach. Settings are taken apart once, so that a handler names what it needs.
-#[expect(missing_docs, reason = "the names are those of the options or of the types")]
-pub struct App {
-    pub database: Database,
-    pub transport: Arc<dyn Transport>,
-    pub conductor: ConductorApi,
-    pub images: Arc<dyn ImageCatalog>,
-    pub drivers: DriverCatalog,
-    pub authenticator: Authenticator,
-    pub cluster_template: ClusterTemplateSection,
-    pub max_limit: u32,
-    pub max_body_bytes: usize,
-    pub max_clusters_per_project: u32,
-    pub accept_wait: Duration,
-    pub service_down_time: Duration,
-    pub trust_proxy_headers: bool,
 }
 
 /// A running API.

@@ -24,10 +24,16 @@ use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::RequestId;
 use magnum_common::secret::Secret;
 
-use crate::app::StartError;
-
 /// The caller of requests without identity headers.
 const NOBODY: &str = "noauth";
+
+/// An `[api] auth_strategy` that is not there yet.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "[api] auth_strategy = {0} is not supported yet: set auth_strategy = noauth (and keep [api] host on \
+     127.0.0.1, since noauth believes every client)"
+)]
+pub struct UnsupportedStrategy(&'static str);
 
 /// How callers are identified.
 #[derive(Debug, Clone)]
@@ -37,7 +43,7 @@ pub struct Authenticator {
 
 impl Authenticator {
     /// The strategy that the settings name.
-    pub fn from_settings(settings: &Settings) -> Result<Self, StartError> {
+    pub fn from_settings(settings: &Settings) -> Result<Self, UnsupportedStrategy> {
         match settings.api.auth_strategy {
             AuthStrategy::Noauth => {
                 tracing::warn!(
@@ -48,7 +54,7 @@ impl Authenticator {
                     auth_url: settings.keystone_authtoken.www_authenticate_uri.clone(),
                 })
             }
-            AuthStrategy::Keystone => Err(StartError::AuthStrategy("keystone")),
+            AuthStrategy::Keystone => Err(UnsupportedStrategy("keystone")),
         }
     }
 

@@ -13,7 +13,9 @@ use magnum_common::objects;
 use magnum_common::rpc::{PublishError, RpcClient, Transport};
 use serde_json::{Map, Value, json};
 
-use crate::validation::cluster::{ClusterChange, NewCluster, SENT_FIELDS};
+use crate::validation::cluster::SENT_FIELDS;
+use crate::validation::cluster::change::ClusterChange;
+use crate::validation::cluster::create::NewCluster;
 
 /// A client of the conductors.
 pub struct ConductorApi {

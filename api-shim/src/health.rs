@@ -16,7 +16,7 @@ use axum::{Json, Router};
 use magnum_common::rpc::Health;
 use serde_json::json;
 
-use crate::app::App;
+use crate::state::App;
 use crate::{metric_definitions, store};
 
 const DISABLING_FILE: &str = "/etc/magnum/healthcheck_disable";

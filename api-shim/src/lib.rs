@@ -27,6 +27,7 @@ pub mod microversion;
 pub mod policy;
 pub mod request;
 pub mod router;
+pub mod state;
 pub mod store;
 pub mod v1;
 pub mod validation;

@@ -4,26 +4,28 @@
 //! the request. [`enter`] wraps the routes under `/v1`: it checks `Accept`, finds out who asks and which version
 //! is spoken, and leaves a [`Call`] for the handler. [`Body`] reads a JSON body.
 
+mod body;
+
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Request, State};
+use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::uri::{PathAndQuery, Uri};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use bytes::{Bytes, BytesMut};
-use futures::StreamExt as _;
 use magnum_common::context::RequestContext;
 use magnum_common::ids::RequestId;
 use serde_json::Value;
 
-use crate::app::App;
 use crate::faults::{ApiFault, Origin};
 use crate::metric_definitions;
 use crate::microversion::{self, Version};
+use crate::state::App;
 use crate::validation::query::Arguments;
+
+pub use self::body::Body;
 
 const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-openstack-request-id");
 
@@ -82,90 +84,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Ident {
             )),
         }
     }
-}
-
-/// A body, read as far as its bytes. Which argument it is, the handler knows.
-#[derive(Debug)]
-pub struct Body {
-    content_type: Option<String>,
-    bytes: Bytes,
-}
-
-impl FromRequest<Arc<App>> for Body {
-    type Rejection = ApiFault;
-
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiFault> {
-        let content_type = request
-            .headers()
-            .get(header::CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .map(|value| {
-                value
-                    .split(';')
-                    .next()
-                    .unwrap_or_default()
-                    .trim()
-                    .to_ascii_lowercase()
-            });
-        match read(request.into_body(), app.max_body_bytes).await {
-            Ok(Some(bytes)) => Ok(Self { content_type, bytes }),
-            Ok(None) => Err(ApiFault::framework(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "The body is larger than [oslo_middleware] max_request_body_size allows",
-            )),
-            Err(_) => Err(ApiFault::framework(
-                StatusCode::BAD_REQUEST,
-                "The body could not be read",
-            )),
-        }
-    }
-}
-
-/// How much of a body that is too large is read and thrown away. Answered at once instead, a client that is
-/// still sending would see its connection break and never the answer.
-const DISCARD: usize = 64 * 1024 * 1024;
-
-/// The whole body; `None` when it is larger than `limit`.
-async fn read(body: axum::body::Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
-    let mut stream = body.into_data_stream();
-    let mut kept = BytesMut::new();
-    let mut arrived = 0_usize;
-    while let Some(part) = stream.next().await {
-        let part = part?;
-        arrived = arrived.saturating_add(part.len());
-        if arrived <= limit {
-            kept.extend_from_slice(&part);
-        } else if arrived > DISCARD {
-            break;
-        } else {
-            kept.clear();
-        }
-    }
-    Ok((arrived <= limit).then(|| kept.freeze()))
-}
-
-const JSON_TYPES: [&str; 3] = ["application/json", "text/javascript", "application/javascript"];
-
-impl Body {
-    /// The body as JSON; `argument` is its name in error texts.
-    pub fn json(&self, argument: &str) -> Result<Value, ApiFault> {
-        if self.bytes.is_empty() {
-            return Err(bad_request(format!("Missing argument: \"{argument}\"")));
-        }
-        if let Some(content_type) = self.content_type.as_deref().filter(|it| !JSON_TYPES.contains(it)) {
-            return Err(ApiFault::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                format!("Unknown mimetype: {content_type}"),
-            ));
-        }
-        // The parser's own words would quote what was sent, and it may hold a secret.
-        serde_json::from_slice(&self.bytes)
-            .map_err(|_| bad_request("Request is not in valid JSON format".to_owned()))
-    }
-}
-
-fn bad_request(detail: String) -> ApiFault {
-    ApiFault::new(StatusCode::BAD_REQUEST, detail)
 }
 
 /// Gives a path its one form: no slash at the end, and `/v1` in front unless it is there, as Magnum routes
@@ -389,20 +307,6 @@ mod tests {
         ]);
         assert_eq!(base(&request, false), "http://api:9511");
         assert_eq!(base(&request, true), "https://cloud.example/magnum");
-    }
-
-    #[test]
-    fn bodies_are_json_of_a_known_type() {
-        let body = |content_type: Option<&str>, bytes: &'static str| Body {
-            content_type: content_type.map(str::to_owned),
-            bytes: Bytes::from_static(bytes.as_bytes()),
-        };
-        assert!(body(None, "{}").json("x").is_ok());
-        assert!(body(Some("application/json"), "[1]").json("x").is_ok());
-        let status = |body: Body| body.json("x").unwrap_err().status().as_u16();
-        assert_eq!(status(body(Some("text/plain"), "hello")), 415);
-        assert_eq!(status(body(Some("text/plain"), "")), 400);
-        assert_eq!(status(body(None, "{")), 400);
     }
 
     #[test]

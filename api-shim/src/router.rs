@@ -10,7 +10,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::app::App;
+use crate::state::App;
 use crate::v1::{cluster_templates, clusters, mservices, root};
 use crate::{faults, health, request};
 

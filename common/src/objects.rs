@@ -11,7 +11,7 @@
 //! | [`coerce`] | which wire values a field takes, and what it makes of them |
 //! | [`version`] | which versions of a sender we read |
 //! | [`object`] | decoding and encoding of any object |
-//! | [`convert`], [`records`] | objects from and to the types of [`crate::model`] |
+//! | [`convert`], [`wire_value`], [`records`] | objects from and to the types of [`crate::model`] |
 //! | [`cluster`], [`cluster_template`], [`node_group`] | the short way for the three that most calls carry |
 //!
 //! Guarantees: what Python sent re-encodes equal; unknown fields are dropped, also from the list of changes; the
@@ -32,6 +32,7 @@ pub mod records;
 pub mod schema;
 pub mod tables;
 pub mod version;
+pub mod wire_value;
 
 pub use convert::{
     Received, WireModel, changed_fields, encode, encode_changed, encode_with_changes, object_of,

@@ -306,5 +306,5 @@ pub fn built(program: &str) -> Result<PathBuf> {
 
 /// Whether a process works; a zombie does not.
 pub fn works(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }

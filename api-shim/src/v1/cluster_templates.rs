@@ -15,11 +15,11 @@ use magnum_common::ids::TemplateUuid;
 use magnum_common::model::ClusterTemplate;
 use serde_json::{Map, Value};
 
-use crate::app::App;
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::{self, Rule, Target};
 use crate::request::{Body, Call, Ident};
+use crate::state::App;
 use crate::validation::query::{PAGING, Paging};
 use crate::validation::{body, cluster_template as rules, names, patch};
 use crate::{store, views};
@@ -38,7 +38,7 @@ async fn page(app: &App, mut call: Call, rule: Rule, resource: &str) -> Result<J
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
     policy::authorize(rule, &call.context, &Target::own(&call.context))?;
     call.widen_for_admin();
-    let templates = store::templates(&app.database, &call.context, paging.clone()).await?;
+    let templates = store::cluster_templates::page(&app.database, &call.context, paging.clone()).await?;
     let items: Vec<Value> = templates
         .iter()
         .map(|template| views::cluster_template::show(template, &call.base, call.version))
@@ -62,7 +62,7 @@ pub async fn show(
 ) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
     call.widen_for_admin();
-    let template = store::template(&app.database, &call.context, ident).await?;
+    let template = store::cluster_templates::find(&app.database, &call.context, ident).await?;
     // A public template belongs to every reader.
     let target = if template.public {
         Target::own(&call.context)
@@ -110,7 +110,7 @@ pub async fn create(
     let image = image_of(&app, &call, &template).await?;
     resolve_driver(&app, &mut template, &image).await?;
 
-    let template = store::insert_template(&app.database, template).await?;
+    let template = store::cluster_templates::insert(&app.database, template).await?;
     let location = format!("{}/v1/clustertemplates/{}", call.base, template.uuid);
     let view = views::cluster_template::show(&template, &call.base, call.version);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(view)))
@@ -176,7 +176,7 @@ pub async fn update(
     call.arguments(&[])?;
     let patch = patch::read(&body.json("patch")?, &rules::PATCH_RULES)?;
     call.widen_for_admin();
-    let before = store::template(&app.database, &call.context, ident).await?;
+    let before = store::cluster_templates::find(&app.database, &call.context, ident).await?;
     let target = Target::of(before.project_id.as_deref());
     policy::authorize(Rule::ClusterTemplateUpdate, &call.context, &target)?;
 
@@ -191,7 +191,7 @@ pub async fn update(
         authorize_publish(&call)?;
     }
     resolve_again(&app, &call, &before, &mut after).await?;
-    let template = store::update_template(&app.database, before, after).await?;
+    let template = store::cluster_templates::update(&app.database, before, after).await?;
     Ok(Json(views::cluster_template::show(
         &template,
         &call.base,
@@ -254,9 +254,9 @@ pub async fn delete(
 ) -> Result<StatusCode, ApiFault> {
     call.arguments(&[])?;
     call.widen_for_admin();
-    let template = store::template(&app.database, &call.context, ident).await?;
+    let template = store::cluster_templates::find(&app.database, &call.context, ident).await?;
     let target = Target::of(template.project_id.as_deref());
     policy::authorize(Rule::ClusterTemplateDelete, &call.context, &target)?;
-    store::delete_template(&app.database, template.uuid).await?;
+    store::cluster_templates::delete(&app.database, template.uuid).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -18,11 +18,11 @@ use magnum_common::ids::ClusterUuid;
 use magnum_common::model::ClusterTemplate;
 use serde_json::{Value, json};
 
-use crate::app::App;
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::{self, Rule, Target};
 use crate::request::{Body, Call, Ident};
+use crate::state::App;
 use crate::validation::query::{PAGING, Paging};
 use crate::validation::{body, cluster, patch};
 use crate::views::cluster::Parts;
@@ -43,7 +43,7 @@ async fn page(app: &App, mut call: Call, rule: Rule, resource: &str) -> Result<J
     policy::authorize(rule, &call.context, &Target::own(&call.context))?;
     call.widen_for_admin();
     let long = rule == Rule::ClusterDetail;
-    let page = store::clusters(&app.database, &call.context, paging.clone(), long).await?;
+    let page = store::clusters::page(&app.database, &call.context, paging.clone(), long).await?;
     let items: Vec<Value> = page
         .clusters
         .iter()
@@ -74,7 +74,7 @@ pub async fn show(
 ) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
     call.widen_for_admin();
-    let found = store::cluster(&app.database, &call.context, ident).await?;
+    let found = store::clusters::find(&app.database, &call.context, ident).await?;
     let target = Target::of(found.cluster.project_id.as_deref());
     policy::authorize(Rule::ClusterGet, &call.context, &target)?;
     let parts = Parts {
@@ -93,19 +93,19 @@ pub async fn create(
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
     call.arguments(&[])?;
     let given = body::read(cluster::ARGUMENT, &body.json(cluster::ARGUMENT)?, cluster::FIELDS)?;
-    cluster::check_counts(&given, call.version)?;
+    cluster::create::check_counts(&given, call.version)?;
     policy::authorize(Rule::ClusterCreate, &call.context, &Target::own(&call.context))?;
     let Some(project_id) = call.context.project_id().map(str::to_owned) else {
         return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into());
     };
 
-    let template = template_for(&app, &call, cluster::template_ident(&given)).await?;
-    store::check_quota(&app.database, project_id, app.max_clusters_per_project).await?;
+    let template = template_for(&app, &call, cluster::create::template_ident(&given)).await?;
+    store::clusters::check_quota(&app.database, project_id, app.max_clusters_per_project).await?;
     if template.hidden && !call.context.is_admin() {
         return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into());
     }
-    let new = cluster::compose(&given, &template, &call.context);
-    cluster::check_composed(&new, &template)?;
+    let new = cluster::create::compose(&given, &template, &call.context);
+    cluster::create::check_composed(&new, &template)?;
     let image_driver = image_driver(&app, &call, &template).await?;
     let resolved = app
         .drivers
@@ -121,7 +121,7 @@ pub async fn create(
 /// The template of a new cluster. One that does not exist is the client's mistake (400) up to 1.9 and a missing
 /// resource (404) after that.
 async fn template_for(app: &App, call: &Call, ident: String) -> Result<ClusterTemplate, ApiFault> {
-    match store::template_or_number(&app.database, &call.context, ident).await {
+    match store::cluster_templates::find_or_number(&app.database, &call.context, ident).await {
         Err(fault) if fault.status() == StatusCode::NOT_FOUND && call.version < Version::ZERO_NODES => {
             Err(fault.with_status(StatusCode::BAD_REQUEST))
         }
@@ -157,7 +157,7 @@ async fn wait_until_accepted(app: &App, uuid: &ClusterUuid) {
         let mut pause = FIRST_LOOK;
         loop {
             tokio::time::sleep(pause).await;
-            match store::cluster_exists(&app.database, uuid.clone()).await {
+            match store::clusters::exists(&app.database, uuid.clone()).await {
                 Ok(false) => pause = (pause * 2).min(LONGEST_PAUSE),
                 Ok(true) | Err(_) => break,
             }
@@ -187,11 +187,11 @@ pub async fn update(
     let rollback = call.arguments(known)?.boolean("rollback")?.unwrap_or(false);
     let patch = patch::read(&body.json("patch")?, &cluster::PATCH_RULES)?;
     call.widen_for_admin();
-    let found = store::cluster(&app.database, &call.context, ident).await?;
+    let found = store::clusters::find(&app.database, &call.context, ident).await?;
     let target = Target::of(found.cluster.project_id.as_deref());
     policy::authorize(Rule::ClusterUpdate, &call.context, &target)?;
-    let change = cluster::change(&patch, &found.cluster, &found.node_groups, call.version)?;
-    cluster::check_updatable(found.cluster.status)?;
+    let change = cluster::change::change(&patch, &found.cluster, &found.node_groups, call.version)?;
+    cluster::change::check_updatable(found.cluster.status)?;
     app.conductor
         .cluster_update(&call.context, &found.cluster, &change, rollback)
         .await?;
@@ -206,7 +206,7 @@ pub async fn delete(
 ) -> Result<StatusCode, ApiFault> {
     call.arguments(&[])?;
     call.widen_for_admin();
-    let found = store::cluster(&app.database, &call.context, ident).await?;
+    let found = store::clusters::find(&app.database, &call.context, ident).await?;
     let target = Target::of(found.cluster.project_id.as_deref());
     policy::authorize(Rule::ClusterDelete, &call.context, &target)?;
     app.conductor

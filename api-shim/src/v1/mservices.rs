@@ -7,10 +7,10 @@ use axum::extract::State;
 use magnum_common::clock;
 use serde_json::{Value, json};
 
-use crate::app::App;
 use crate::faults::ApiFault;
 use crate::policy::{self, Rule, Target};
 use crate::request::Call;
+use crate::state::App;
 use crate::{store, views};
 
 /// `GET /v1/mservices`

@@ -6,9 +6,9 @@ use axum::Json;
 use axum::extract::{Request, State};
 use serde_json::Value;
 
-use crate::app::App;
 use crate::faults::ApiFault;
 use crate::request::{self, Call};
+use crate::state::App;
 use crate::views;
 
 /// `GET /`

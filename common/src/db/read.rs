@@ -8,7 +8,6 @@
 pub mod announced_drivers;
 pub mod cluster_templates;
 pub mod clusters;
-pub mod drivers;
 pub mod node_groups;
 pub mod page;
 pub mod records;

@@ -9,7 +9,7 @@ use diesel::prelude::*;
 
 use crate::db::schema::conductor_driver;
 use crate::db::{AnyConnection, DbError, NowMs, now_plus_ms_expr};
-use crate::drivers::{Announcement, DriverInfo};
+use crate::drivers::Announcement;
 
 /// A driver, or a folder that could not be loaded, as one conductor announced it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,8 @@ impl From<Row> for AnnouncedDriver {
     }
 }
 
-/// Everything that was announced within `fresh`, by name, version and conductor; failures included.
+/// Everything that was announced within `fresh`, by name, version and conductor; failures included, and a driver
+/// that several conductors have once for each of them.
 ///
 /// # Errors
 /// When the database fails.
@@ -75,25 +76,6 @@ pub fn list(conn: &mut AnyConnection, fresh: Duration) -> Result<Vec<AnnouncedDr
         .select(Row::as_select())
         .load(conn)?;
     Ok(rows.into_iter().map(AnnouncedDriver::from).collect())
-}
-
-/// The drivers that some conductor has loaded and announced within `fresh`; one that cannot be read is left out
-/// with a warning.
-///
-/// # Errors
-/// When the database fails.
-pub fn loaded(conn: &mut AnyConnection, fresh: Duration) -> Result<Vec<DriverInfo>, DbError> {
-    let announced = list(conn, fresh)?;
-    let loaded = announced.iter().filter(|announced| announced.error.is_none());
-    Ok(loaded
-        .filter_map(|announced| match DriverInfo::try_from(&announced.announcement) {
-            Ok(info) => Some(info),
-            Err(error) => {
-                tracing::warn!(conductor = announced.conductor, "a driver is left out: {error}");
-                None
-            }
-        })
-        .collect())
 }
 
 /// The database's time, that long ago.

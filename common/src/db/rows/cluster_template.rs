@@ -51,14 +51,7 @@ impl TryFrom<ClusterTemplateRow> for ClusterTemplate {
     type Error = DbError;
 
     fn try_from(row: ClusterTemplateRow) -> Result<Self, DbError> {
-        let uuid = row.uuid.clone().ok_or_else(|| {
-            Place {
-                table: TABLE,
-                column: "uuid",
-                row: &row.id.to_string(),
-            }
-            .corrupt("is NULL")
-        })?;
+        let uuid = Place::uuid(TABLE, row.id, row.uuid.clone())?;
         let place = |column| Place {
             table: TABLE,
             column,

@@ -65,6 +65,14 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// The row's uuid, by which everything else names the row. Magnum's tables allow NULL, its code does not.
+    pub(super) fn uuid(table: &'static str, id: i32, uuid: Option<String>) -> Result<String, DbError> {
+        uuid.ok_or_else(|| {
+            let (column, row) = ("uuid", &*id.to_string());
+            Place { table, column, row }.corrupt("is NULL")
+        })
+    }
+
     pub(super) fn corrupt(self, detail: impl Into<String>) -> DbError {
         DbError::Corrupt {
             table: self.table,

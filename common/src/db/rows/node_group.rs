@@ -38,14 +38,7 @@ impl TryFrom<NodeGroupRow> for NodeGroup {
     type Error = DbError;
 
     fn try_from(row: NodeGroupRow) -> Result<Self, DbError> {
-        let uuid = row.uuid.clone().ok_or_else(|| {
-            Place {
-                table: TABLE,
-                column: "uuid",
-                row: &row.id.to_string(),
-            }
-            .corrupt("is NULL")
-        })?;
+        let uuid = Place::uuid(TABLE, row.id, row.uuid.clone())?;
         let place = |column| Place {
             table: TABLE,
             column,

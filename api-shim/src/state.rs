@@ -1,0 +1,31 @@
+//! What every handler can reach.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use magnum_common::config::ClusterTemplateSection;
+use magnum_common::db::Database;
+use magnum_common::rpc::Transport;
+
+use crate::auth::Authenticator;
+use crate::conductor_api::ConductorApi;
+use crate::driver_catalog::DriverCatalog;
+use crate::image_catalog::ImageCatalog;
+
+/// Shared by all requests. Settings are taken apart once, so that a handler names what it needs.
+#[expect(missing_docs, reason = "the names are those of the options or of the types")]
+pub struct App {
+    pub database: Database,
+    pub transport: Arc<dyn Transport>,
+    pub conductor: ConductorApi,
+    pub images: Arc<dyn ImageCatalog>,
+    pub drivers: DriverCatalog,
+    pub authenticator: Authenticator,
+    pub cluster_template: ClusterTemplateSection,
+    pub max_limit: u32,
+    pub max_body_bytes: usize,
+    pub max_clusters_per_project: u32,
+    pub accept_wait: Duration,
+    pub service_down_time: Duration,
+    pub trust_proxy_headers: bool,
+}

@@ -1,0 +1,166 @@
+//! Clusters, with the node groups and templates that their views need.
+
+use std::collections::HashMap;
+
+use magnum_common::context::RequestContext;
+use magnum_common::db::read::{self, SortKey, Tenancy};
+use magnum_common::db::{AnyConnection, Database, DbError};
+use magnum_common::error::{Exception, Fault};
+use magnum_common::ids::{ClusterUuid, TemplateUuid};
+use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
+
+use super::{Failure, Ident, only, page_of, reading};
+use crate::faults::ApiFault;
+use crate::validation::query::Paging;
+
+/// A page of clusters with what belongs to them.
+#[derive(Debug, Default)]
+pub struct ClusterPage {
+    /// In order.
+    pub clusters: Vec<Cluster>,
+    node_groups: HashMap<ClusterUuid, Vec<NodeGroup>>,
+    templates: HashMap<TemplateUuid, ClusterTemplate>,
+}
+
+impl ClusterPage {
+    /// The node groups of one of the clusters.
+    pub fn node_groups_of(&self, cluster: &Cluster) -> &[NodeGroup] {
+        self.node_groups.get(&cluster.uuid).map_or(&[], Vec::as_slice)
+    }
+
+    /// The template of one of the clusters; read for long views only.
+    pub fn template_of(&self, cluster: &Cluster) -> Option<&ClusterTemplate> {
+        self.templates.get(&cluster.cluster_template_id)
+    }
+}
+
+/// One page of the clusters that the caller may see; `with_templates` for long views.
+pub async fn page(
+    database: &Database,
+    context: &RequestContext,
+    paging: Paging,
+    with_templates: bool,
+) -> Result<ClusterPage, ApiFault> {
+    let tenancy = Tenancy::of(context);
+    reading(database, move |connection| {
+        let after = match &paging.marker {
+            None => None,
+            Some(marker) => {
+                let uuid = ClusterUuid::from(marker.as_str());
+                let cluster = read::clusters::find_by_uuid(connection, &tenancy, &uuid)?;
+                cluster.ok_or_else(|| Fault::cluster_not_found(marker))?.id
+            }
+        };
+        let page = page_of(&paging, SortKey::of_cluster(&paging.sort_key), after)?;
+        let filter = read::clusters::Filter::default();
+        let clusters = read::clusters::list(connection, &tenancy, &filter, &page)?;
+        let uuids: Vec<ClusterUuid> = clusters.iter().map(|cluster| cluster.uuid.clone()).collect();
+        let node_groups = read::node_groups::of_clusters(connection, &uuids)?;
+        let templates = if with_templates {
+            templates_of(connection, &clusters)?
+        } else {
+            HashMap::new()
+        };
+        Ok(ClusterPage {
+            clusters,
+            node_groups,
+            templates,
+        })
+    })
+    .await
+}
+
+fn templates_of(
+    connection: &mut AnyConnection,
+    clusters: &[Cluster],
+) -> Result<HashMap<TemplateUuid, ClusterTemplate>, DbError> {
+    let mut uuids: Vec<TemplateUuid> = clusters
+        .iter()
+        .map(|cluster| cluster.cluster_template_id.clone())
+        .collect();
+    uuids.sort_unstable();
+    uuids.dedup();
+    let templates = read::cluster_templates::with_uuids(connection, &uuids)?;
+    Ok(templates
+        .into_iter()
+        .map(|template| (template.uuid.clone(), template))
+        .collect())
+}
+
+/// One cluster with what belongs to it.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct FoundCluster {
+    pub cluster: Cluster,
+    pub node_groups: Vec<NodeGroup>,
+    /// Whoever may see it: a cluster must not vanish with its template.
+    pub template: Option<ClusterTemplate>,
+}
+
+/// The cluster with this uuid or name.
+pub async fn find(
+    database: &Database,
+    context: &RequestContext,
+    ident: String,
+) -> Result<FoundCluster, ApiFault> {
+    let tenancy = Tenancy::of(context);
+    reading(database, move |connection| {
+        let found = match Ident::of(&ident) {
+            Ident::Uuid(uuid) => {
+                let uuid = ClusterUuid::from(uuid);
+                read::clusters::find_by_uuid(connection, &tenancy, &uuid)?
+                    .into_iter()
+                    .collect()
+            }
+            Ident::Name(name) => read::clusters::find_by_name(connection, &tenancy, &name)?,
+        };
+        let cluster = only(
+            found,
+            || Fault::cluster_not_found(&ident),
+            "Multiple clusters exist with same name. Please use the cluster uuid instead.",
+        )?;
+        let node_groups = read::node_groups::of_clusters(connection, std::slice::from_ref(&cluster.uuid))?
+            .remove(&cluster.uuid)
+            .unwrap_or_default();
+        let template =
+            templates_of(connection, std::slice::from_ref(&cluster))?.remove(&cluster.cluster_template_id);
+        Ok(FoundCluster {
+            cluster,
+            node_groups,
+            template,
+        })
+    })
+    .await
+}
+
+/// Whether a conductor has made the row yet.
+pub async fn exists(database: &Database, uuid: ClusterUuid) -> Result<bool, ApiFault> {
+    let found = database
+        .run(move |connection| read::clusters::find_by_uuid(connection, &Tenancy::All, &uuid))
+        .await?;
+    Ok(found.is_some())
+}
+
+/// Refuses when the project has as many clusters as it may have: by its own limit, else by `default_limit`.
+pub async fn check_quota(
+    database: &Database,
+    project_id: String,
+    default_limit: u32,
+) -> Result<(), ApiFault> {
+    reading(database, move |connection| {
+        let limit = read::records::find_quota(connection, &project_id, "Cluster")?
+            .map_or_else(|| i64::from(default_limit), |quota| i64::from(quota.hard_limit));
+        let used = read::clusters::count(connection, Some(&project_id))?;
+        if used < limit {
+            return Ok(());
+        }
+        Err(Failure::Told(Fault::new(
+            Exception::ResourceLimitExceeded,
+            format!(
+                "Resource limit exceeded: You have reached the maximum clusters per project, {limit}. You may \
+                 delete a cluster to make room for a new one."
+            ),
+        )))
+    })
+    .await
+}

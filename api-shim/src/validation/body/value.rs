@@ -1,0 +1,205 @@
+//! One attribute's value: its type, its bounds, its conversion.
+
+use magnum_common::error::{Exception, Fault};
+use serde_json::{Map, Value};
+
+use super::{Field, Kind, invalid};
+use crate::validation::python::{repr, str_of, type_name};
+
+const CLUSTER_NAME_MAX: usize = 242;
+const CLUSTER_NAME_PATTERN: &str = "^[a-zA-Z][a-zA-Z0-9_.-]*$";
+
+/// How strictly a value's type is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode<'a> {
+    /// A create body, whose argument name and content the error texts quote.
+    Convert(&'a str, &'a Value),
+    /// An object after a patch.
+    AsIs,
+}
+
+fn wrong_type(field: &Field, value: &Value, expected: &str) -> Fault {
+    invalid(
+        field.name,
+        value,
+        &format!("Wrong type. Expected '{expected}', got '{}'", type_name(value)),
+    )
+}
+
+/// The value as the attribute has it, or why it cannot have it. Null stays null.
+pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Value, Fault> {
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    match field.kind {
+        Kind::Any => Ok(value.clone()),
+        Kind::Text { min, max } => {
+            length(field, text(field, value)?, min, max)?;
+            Ok(value.clone())
+        }
+        Kind::ClusterName => {
+            let name = text(field, value)?;
+            length(field, name, 1, CLUSTER_NAME_MAX)?;
+            if !is_cluster_name(name) {
+                let reason = format!("Value should match the pattern {CLUSTER_NAME_PATTERN}");
+                return Err(invalid(field.name, value, &reason));
+            }
+            Ok(value.clone())
+        }
+        Kind::Integer { min, max } => {
+            let number = integer(field, value, mode)?;
+            let bound = |text, bound| {
+                invalid(
+                    field.name,
+                    value,
+                    &format!("Value should be {text} or equal to {bound}"),
+                )
+            };
+            if number < min {
+                return Err(bound("greater", min));
+            }
+            if number > max {
+                return Err(bound("lower", max));
+            }
+            Ok(number.into())
+        }
+        Kind::Boolean => boolean(field, value).map(Value::Bool),
+        Kind::Choice(choices) => {
+            let chosen = value.as_str().filter(|text| choices.contains(text));
+            if chosen.is_none() {
+                let mut choices = choices.to_vec();
+                choices.sort_unstable();
+                let reason = format!("Value should be one of: {}", choices.join(", "));
+                return Err(invalid(field.name, value, &reason));
+            }
+            Ok(value.clone())
+        }
+        Kind::Uuid => match value.as_str().and_then(|text| uuid::Uuid::try_parse(text).ok()) {
+            Some(uuid) => Ok(Value::String(uuid.to_string())),
+            None => Err(Fault::new(
+                Exception::InvalidUUID,
+                format!("Expected a uuid but received {}.", str_of(value)),
+            )),
+        },
+        Kind::Labels => labels(field, value, mode),
+        Kind::DnsServers => {
+            let servers = text(field, value)?;
+            let valid = |server: &str| server.trim().parse::<std::net::Ipv4Addr>().is_ok();
+            if !servers.split(',').all(valid) {
+                return Err(Fault::new(
+                    Exception::InvalidDNS,
+                    format!(
+                        "Expected a single dns address or comma separated dns list, but received {servers}."
+                    ),
+                ));
+            }
+            length(field, servers, 1, 255)?;
+            Ok(value.clone())
+        }
+    }
+}
+
+fn text<'a>(field: &Field, value: &'a Value) -> Result<&'a str, Fault> {
+    value
+        .as_str()
+        .ok_or_else(|| invalid(field.name, value, "Value should be string"))
+}
+
+fn length(field: &Field, text: &str, min: usize, max: usize) -> Result<(), Fault> {
+    let characters = text.chars().count();
+    let (word, bound) = if characters < min {
+        ("minimum", min)
+    } else if characters > max {
+        ("maximum", max)
+    } else {
+        return Ok(());
+    };
+    let reason = format!("Value should have a {word} character requirement of {bound}");
+    Err(invalid(field.name, &Value::String(text.to_owned()), &reason))
+}
+
+fn is_cluster_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
+}
+
+fn integer(field: &Field, value: &Value, mode: Mode<'_>) -> Result<i64, Fault> {
+    match (value, mode) {
+        (Value::Number(number), _) if number.is_i64() || number.is_u64() => {
+            // Larger than 64 bits is larger than every bound.
+            Ok(number.as_i64().unwrap_or(i64::MAX))
+        }
+        // Magnum cuts the fraction off.
+        (Value::Number(number), Mode::Convert(..)) =>
+        {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "saturates, and bounds are checked next"
+            )]
+            Ok(number.as_f64().map_or(i64::MAX, |float| float.trunc() as i64))
+        }
+        (Value::String(text), Mode::Convert(argument, body)) => text.trim().parse().map_err(|_| {
+            let reason = format!("invalid literal for int() with base 10: {}", repr(value));
+            invalid(argument, body, &reason)
+        }),
+        (Value::Array(_) | Value::Object(_), Mode::Convert(argument, body)) => {
+            let reason = format!("{} should be a whole number", field.name);
+            Err(invalid(argument, body, &reason))
+        }
+        _ => Err(wrong_type(field, value, "<class 'int'>")),
+    }
+}
+
+const TRUE_WORDS: [&str; 6] = ["1", "on", "t", "true", "y", "yes"];
+const FALSE_WORDS: [&str; 6] = ["0", "f", "false", "n", "no", "off"];
+
+/// A boolean as oslo reads it strictly: the words in any case, 0 and 1.
+pub fn boolean_of(value: &Value) -> Option<bool> {
+    if let Value::Bool(value) = value {
+        return Some(*value);
+    }
+    let word = match value {
+        Value::String(text) => text.trim().to_ascii_lowercase(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    if TRUE_WORDS.contains(&word.as_str()) {
+        Some(true)
+    } else {
+        FALSE_WORDS.contains(&word.as_str()).then_some(false)
+    }
+}
+
+fn boolean(field: &Field, value: &Value) -> Result<bool, Fault> {
+    boolean_of(value).ok_or_else(|| {
+        let mut words = [TRUE_WORDS, FALSE_WORDS].concat();
+        words.sort_unstable();
+        let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let reason = format!("Unrecognized value, acceptable values are: {}", words.join(", "));
+        invalid(field.name, value, &reason)
+    })
+}
+
+fn labels(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Value, Fault> {
+    let Value::Object(labels) = value else {
+        let reason = format!("Value not a valid dict: {}", str_of(value));
+        return Err(match mode {
+            Mode::Convert(argument, body) => invalid(argument, body, &reason),
+            Mode::AsIs => invalid(field.name, value, &reason),
+        });
+    };
+    let mut stored = Map::new();
+    for (key, label) in labels {
+        if matches!(label, Value::Null | Value::Array(_) | Value::Object(_)) {
+            let reason = format!(
+                "Wrong type. Expected '(<class 'str'>, <class 'int'>, <class 'bool'>, <class 'float'>)', got '{}'",
+                type_name(label)
+            );
+            return Err(invalid(field.name, value, &reason));
+        }
+        stored.insert(key.clone(), Value::String(str_of(label)));
+    }
+    Ok(Value::Object(stored))
+}
