@@ -11,6 +11,7 @@
 //! * Not guaranteed: that a program did what it says.
 
 pub mod guard;
+mod heard;
 mod lines;
 mod outcome;
 mod process;
@@ -22,18 +23,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use magnum_common::drivers::{DriverInfo, ExecSpec, Manifest};
-use magnum_common::ids::ClusterUuid;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use self::guard::{GuardProgram, Timing};
-use self::outcome::{Ended, quote};
-use self::process::{Listener, MAX_LOGGED, Run};
-use self::protocol::{Answer, Call};
-use super::{
-    ClusterRef, Driver, DriverCall, DriverError, DriverReport, NoProgress, Observation, Progress,
-    ProgressSink,
-};
+use self::heard::Heard;
+use self::outcome::Ended;
+use self::process::Run;
+use self::protocol::Call;
+use super::{ClusterRef, Driver, DriverCall, DriverError, DriverReport, NoProgress, Observation};
 
 /// What every program of every driver shares.
 #[derive(Debug, Clone)]
@@ -76,7 +74,7 @@ impl ExecDriver {
             .time_left
             .map_or(self.spec.timeout, |left| left.min(self.spec.timeout));
         let operation = about.operation.as_str();
-        let mut heard = Heard::new(self, operation, about.progress, [token(about)]);
+        let mut heard = Heard::new(&self.info.name, operation, about.progress, [token(about)]);
         let environment = self.environment([
             ("MAGNUM_CALL", call.as_str()),
             ("MAGNUM_OPERATION_ID", operation),
@@ -189,7 +187,7 @@ impl Driver for ExecDriver {
     }
 
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
-        let mut heard = Heard::new(self, "", &NoProgress, [None]);
+        let mut heard = Heard::new(&self.info.name, "", &NoProgress, [None]);
         let environment = self.environment([("MAGNUM_CALL", Call::Observe.as_str())]);
         let request = protocol::observe_request(clusters, &self.settings);
         // Nobody asks an observation to stop half-way; dropping the future does.
@@ -209,94 +207,6 @@ impl Driver for ExecDriver {
                 .map(|(cluster, result)| Observation { cluster, result })
                 .collect()),
         }
-    }
-}
-
-/// What a program said so far.
-struct Heard<'a> {
-    driver: &'a str,
-    operation: &'a str,
-    progress: &'a dyn ProgressSink,
-    secrets: Vec<String>,
-    outcome: Option<Result<DriverReport, DriverError>>,
-    seen: Vec<(ClusterUuid, Result<DriverReport, DriverError>)>,
-    last_complaint: Option<String>,
-    complaints: usize,
-}
-
-impl<'a> Heard<'a> {
-    fn new(
-        driver: &'a ExecDriver,
-        operation: &'a str,
-        progress: &'a dyn ProgressSink,
-        secrets: impl IntoIterator<Item = Option<String>>,
-    ) -> Self {
-        Self {
-            driver: &driver.info.name,
-            operation,
-            progress,
-            secrets: secrets
-                .into_iter()
-                .flatten()
-                .filter(|secret| !secret.is_empty())
-                .collect(),
-            outcome: None,
-            seen: Vec::new(),
-            last_complaint: None,
-            complaints: 0,
-        }
-    }
-
-    /// The line without secrets: what a program says ends up in rows and logs.
-    fn clean(&self, line: &str) -> String {
-        let mut line = line.to_owned();
-        for secret in &self.secrets {
-            if line.contains(secret) {
-                line = line.replace(secret, "***");
-            }
-        }
-        line
-    }
-}
-
-impl Listener for Heard<'_> {
-    fn answer(&mut self, line: &str) -> Result<(), String> {
-        let line = self.clean(line);
-        if line.trim().is_empty() {
-            return Ok(());
-        }
-        match Answer::read(&line).map_err(|reason| format!("{} ({reason})", quote(&line)))? {
-            Answer::Progress(Progress { text, percent }) => self.progress.report(Progress { text, percent }),
-            Answer::Ended(_) if self.outcome.is_some() => {
-                return Err(format!("{} (a second result or error)", quote(&line)));
-            }
-            Answer::Ended(outcome) => self.outcome = Some(outcome),
-            Answer::Observed(cluster, outcome) => self.seen.push((cluster, outcome)),
-        }
-        Ok(())
-    }
-
-    fn complaint(&mut self, line: &str) {
-        let line = self.clean(line);
-        if line.trim().is_empty() {
-            return;
-        }
-        self.complaints += 1;
-        let (driver, operation) = (self.driver, self.operation);
-        if self.complaints <= MAX_LOGGED {
-            tracing::info!(
-                magnum.driver.name = driver,
-                magnum.operation.id = operation,
-                "driver: {line}"
-            );
-        } else if self.complaints == MAX_LOGGED + 1 {
-            tracing::warn!(
-                magnum.driver.name = driver,
-                magnum.operation.id = operation,
-                "the driver's program writes more than {MAX_LOGGED} lines to standard error; the rest is left out"
-            );
-        }
-        self.last_complaint = Some(line);
     }
 }
 

@@ -24,6 +24,18 @@ use super::state::State;
 
 use schema::conductor_operation::dsl as op;
 
+/// The operation's row, as long as the lease on it is held.
+macro_rules! held {
+    ($lease:expr) => {
+        op::conductor_operation
+            .filter(op::id.eq($lease.row()))
+            .filter(op::lease_epoch.eq($lease.epoch().0))
+            .filter(op::owner.eq($lease.owner().as_str()))
+            .filter(op::state.eq(State::Running.as_str()))
+    };
+}
+pub(super) use held;
+
 /// The right to write for one operation. Not `Clone`: there is one worker; it shares the lease with the task that
 /// renews it and with the closures that write.
 #[derive(Debug)]
@@ -163,11 +175,9 @@ pub fn claim(
         op::next_attempt_ms.eq(None::<i64>),
         op::updated_ms.eq(now),
     ))
-    .execute(conn);
-    match taken.map_err(JournalError::from) {
-        Ok(1) => {}
-        Ok(_) => return Ok(None),
-        Err(error) => return Err(error),
+    .execute(conn)?;
+    if taken == 0 {
+        return Ok(None);
     }
     let row = journal::read::by_row(conn, candidate.row)?;
     let lease = Lease {
@@ -204,15 +214,9 @@ pub struct Fenced {
 /// ask for a stop, between this and the commit.
 pub fn fence(conn: &mut AnyConnection, lease: &Lease) -> Result<Fenced, JournalError> {
     let now = db::now_ms_expr(conn);
-    let held = diesel::update(
-        op::conductor_operation
-            .filter(op::id.eq(lease.row))
-            .filter(op::lease_epoch.eq(lease.epoch.0))
-            .filter(op::owner.eq(lease.owner.as_str()))
-            .filter(op::state.eq(State::Running.as_str())),
-    )
-    .set(op::updated_ms.eq(now))
-    .execute(conn)?;
+    let held = diesel::update(held!(lease))
+        .set(op::updated_ms.eq(now))
+        .execute(conn)?;
     if held == 0 {
         return Err(JournalError::LeaseLost);
     }
@@ -226,15 +230,9 @@ pub fn fence(conn: &mut AnyConnection, lease: &Lease) -> Result<Fenced, JournalE
 /// Prolongs the lease by its term. `false`: it is lost.
 pub fn renew(conn: &mut AnyConnection, lease: &Lease) -> Result<bool, JournalError> {
     let expires = db::now_plus_ms_expr(millis(lease.term));
-    let renewed = diesel::update(
-        op::conductor_operation
-            .filter(op::id.eq(lease.row))
-            .filter(op::lease_epoch.eq(lease.epoch.0))
-            .filter(op::owner.eq(lease.owner.as_str()))
-            .filter(op::state.eq(State::Running.as_str())),
-    )
-    .set(op::lease_expires_ms.eq(expires.nullable()))
-    .execute(conn)?;
+    let renewed = diesel::update(held!(lease))
+        .set(op::lease_expires_ms.eq(expires.nullable()))
+        .execute(conn)?;
     Ok(renewed == 1)
 }
 

@@ -58,7 +58,7 @@ on_every_database! {
         let conductor = world.conductor("one");
         world.driver.then(Act::Fail(DriverError::NotSupported("this driver cannot".into())));
         world.record(as_call(create())).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         let answers = sent(&world, 1).await;
         let fault = answers[0].1.clone().unwrap_err();
         assert_eq!((fault.exception, fault.message.as_str()), (Exception::NotSupported, "this driver cannot"));
@@ -69,7 +69,7 @@ on_every_database! {
         let conductor = world.conductor("one");
         *world.sink.fail.lock().unwrap() = Some(PublishError::Disconnected("cut".into()));
         let operation = world.record(as_call(create())).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&operation, State::Succeeded).await;
         assert!(world.row(&operation).await.reply_pending);
         *world.sink.fail.lock().unwrap() = None;

@@ -19,7 +19,7 @@ on_every_database! {
             "INSERT INTO x509keypair (uuid, certificate) VALUES ('{certificate}', 'c'); \
              UPDATE cluster SET etcd_ca_cert_ref = '{certificate}' WHERE uuid = '{uuid}'")).await.unwrap();
         let operation = world.record(delete(&uuid)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&operation, State::Succeeded).await;
         assert_eq!(world.cluster(&uuid).await, None);
         assert!(world.groups(&uuid).await.is_empty());
@@ -47,7 +47,7 @@ on_every_database! {
         gate.entered().await;
 
         let deleting = world.record(delete(&uuid)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         assert!(world.row(&creating).await.stop_requested);
         assert_eq!(world.cluster(&uuid).await.unwrap().status, Some(ClusterStatus::DeleteInProgress));
         assert_eq!(world.row(&deleting).await.state, "queued", "one at a time");
@@ -75,11 +75,11 @@ on_every_database! {
             let asked = create();
             let uuid = asked.command.cluster().clone();
             let creating = world.record(asked).await;
-            conductor.engine.signals.work.notify_one();
+            conductor.wake();
             world.reaches(&creating, state).await;
             let deleting = world.record(delete(&uuid)).await;
             assert_eq!(world.row(&creating).await.state, "cancelled");
-            conductor.engine.signals.work.notify_one();
+            conductor.wake();
             world.reaches(&deleting, State::Succeeded).await;
             assert_eq!(world.cluster(&uuid).await, None);
         }
@@ -93,7 +93,7 @@ on_every_database! {
         let gate = Gate::new();
         world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Report(Box::default()))));
         let first = world.record(delete(&uuid)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         gate.entered().await;
         let accepted = world.accept(delete(&uuid)).await;
         let Accepted::Recorded { operation, state: State::Cancelled, .. } = accepted else {
@@ -111,13 +111,13 @@ on_every_database! {
         let uuid = world.complete_cluster(&conductor).await;
         world.driver.then(Act::Fail(DriverError::Permanent("a volume is in use".into())));
         let first = world.record(delete(&uuid)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&first, State::Failed).await;
         let cluster = world.cluster(&uuid).await.unwrap();
         assert_eq!(cluster.status, Some(ClusterStatus::DeleteFailed));
         assert_eq!(cluster.status_reason.as_deref(), Some("a volume is in use"));
         let second = world.record(delete(&uuid)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&second, State::Succeeded).await;
         assert_eq!(world.cluster(&uuid).await, None);
     }
@@ -128,7 +128,7 @@ on_every_database! {
         let uuid = world.complete_cluster(&conductor).await;
         database.execute("DELETE FROM cluster_template").await.unwrap();
         let operation = world.record(delete(&uuid)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&operation, State::Succeeded).await;
     }
 }

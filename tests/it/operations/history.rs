@@ -57,11 +57,11 @@ on_every_database! {
         let cluster = world.complete_cluster(&conductor).await;
         for count in 3..8 {
             let operation = world.record(update(&cluster, count)).await;
-            conductor.engine.signals.work.notify_one();
+            conductor.wake();
             world.reaches(&operation, State::Succeeded).await;
         }
         let deleted = world.record(delete(&cluster)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&deleted, State::Succeeded).await;
         age(&database, 29).await;
         assert_eq!(purge(&world).await, 0);
@@ -83,7 +83,7 @@ on_every_database! {
         let cluster = world.complete_cluster(&conductor).await;
         world.driver.then(Act::Fail(DriverError::Permanent("no".into())));
         let failed = world.record(update(&cluster, 5)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&failed, State::Failed).await;
         let refused = world.record(update(&cluster, 6)).await;
         assert_eq!(world.row(&refused).await.state, "refused");
@@ -93,7 +93,7 @@ on_every_database! {
 
         let id = failed.clone();
         world.db.transaction(move |conn| magnum_conductor::operations::admin::retry(conn, id.as_str(), "me")).await.unwrap();
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&failed, State::Succeeded).await;
     }
 
@@ -119,7 +119,7 @@ on_every_database! {
         let cluster = world.complete_cluster(&conductor).await;
         let asked = delete(&cluster);
         let operation = world.record(asked.clone()).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&operation, State::Succeeded).await;
         age(&database, 29).await;
         purge(&world).await;

@@ -33,12 +33,12 @@ on_every_database! {
         let uuid = world.complete_cluster(&conductor).await;
         world.driver.then(Act::Fail(DriverError::Permanent("no".into())));
         let operation = world.record(update(&uuid, 7)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&operation, State::Failed).await;
 
         retry(&world, &operation).await.unwrap();
         assert_eq!(world.cluster(&uuid).await.unwrap().status, Some(ClusterStatus::UpdateInProgress));
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&operation, State::Succeeded).await;
         assert_eq!(world.groups(&uuid).await[1].node_count, 7);
         let last = world.driver.calls().pop().unwrap();
@@ -58,7 +58,7 @@ on_every_database! {
         let conductor = world.conductor("one");
         world.reaches(&operation, State::Retrying).await;
         retry(&world, &operation).await.unwrap();
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&operation, State::Succeeded).await;
     }
 
@@ -69,7 +69,7 @@ on_every_database! {
         let asked = create();
         let uuid = asked.command.cluster().clone();
         let operation = world.record(asked).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&operation, State::Observing).await;
         discard(&world, &operation).await.unwrap();
         let cluster = world.cluster(&uuid).await.unwrap();

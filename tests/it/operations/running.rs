@@ -59,7 +59,7 @@ on_every_database! {
             let asked = create();
             let uuid = asked.command.cluster().clone();
             let operation = world.record(asked).await;
-            conductor.engine.signals.work.notify_one();
+            conductor.wake();
             let row = world.reaches(&operation, State::Observing).await;
             assert!(row.owner.is_none(), "nobody holds a lease while the cloud works");
 
@@ -123,7 +123,7 @@ on_every_database! {
         let uuid = world.complete_cluster(&conductor).await;
         world.driver.then(Act::Fail(DriverError::Permanent("no more machines".into())));
         let operation = world.record(update(&uuid, 7)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&operation, State::Failed).await;
         assert_eq!(world.driver.calls().last().unwrap().workers, 7);
         let cluster = world.cluster(&uuid).await.unwrap();
@@ -153,7 +153,7 @@ on_every_database! {
         let uuid = world.complete_cluster(&conductor).await;
         world.driver.then(Act::Gate(Gate::new(), Box::new(Act::Panic)));
         let operation = world.record(update(&uuid, 3)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&operation, State::Failed).await;
         let cluster = world.cluster(&uuid).await.unwrap();
         assert_eq!(cluster.status, Some(ClusterStatus::UpdateFailed));
@@ -169,7 +169,7 @@ on_every_database! {
         let uuid = world.complete_cluster(&conductor).await;
         world.driver.then(Act::Report(Box::new(DriverReport::status(ClusterStatus::DeleteInProgress))));
         let operation = world.record(delete(&uuid)).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         world.reaches(&operation, State::Observing).await;
         tokio::time::sleep(Duration::from_millis(350)).await;
         sweep::pass(&conductor.engine).await.unwrap();

@@ -77,6 +77,13 @@ pub struct Conductor {
     replies: JoinHandle<()>,
 }
 
+impl Conductor {
+    /// Tells its executor that there is work, as its own consumer does after a commit.
+    pub fn wake(&self) {
+        self.engine.signals.work.notify_one();
+    }
+}
+
 impl Drop for Conductor {
     fn drop(&mut self) {
         // What a test leaves running ends with it, as a killed process would.
@@ -260,7 +267,7 @@ impl World {
         let incoming = create();
         let cluster = incoming.command.cluster().clone();
         let operation = self.record(incoming).await;
-        conductor.engine.signals.work.notify_one();
+        conductor.wake();
         self.reaches(&operation, State::Succeeded).await;
         cluster
     }

@@ -15,6 +15,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 
 use super::*;
+use crate::drivers::{Progress, ProgressSink};
 
 /// A driver whose program is a shell script in a folder of its own.
 struct Script {

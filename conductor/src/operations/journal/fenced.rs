@@ -12,21 +12,11 @@ use super::rows::EventKind;
 use super::write::{Ending, clip, store_answer};
 use super::{JournalError, append};
 use crate::operations::answer::Recorded;
-use crate::operations::lease::{Fenced, Lease, fence};
+use crate::operations::lease::{Fenced, Lease, fence, held};
 use crate::operations::state::State;
 use crate::workflows::{DriverRef, Step};
 
 use schema::conductor_operation::dsl as op;
-
-macro_rules! held {
-    ($lease:expr) => {
-        op::conductor_operation
-            .filter(op::id.eq($lease.row()))
-            .filter(op::lease_epoch.eq($lease.epoch().0))
-            .filter(op::owner.eq($lease.owner().as_str()))
-            .filter(op::state.eq(State::Running.as_str()))
-    };
-}
 
 fn one(rows: usize) -> Result<(), JournalError> {
     if rows == 1 {
