@@ -7,6 +7,7 @@
 //! | `storms` | hundreds of requests survive killed conductors, restarted brokers and databases |
 //! | `database_outage` | without its database a conductor takes no message and loses none |
 //! | `long_calls` | a caller that asks for signs of life gets them as long as its operation takes |
+//! | `disabled_drivers` | a driver that was disabled builds nothing new and operates what it built |
 //! | `slow_drivers` | a driver may take its time: it is observed, a delete overtakes it, nothing is called twice |
 //! | `outages` | servers go away and come back: 503 meanwhile, no restart, work is given up in time |
 //! | `secrets` | a user's token is in no file, table or log |
@@ -15,6 +16,7 @@
 
 mod crash_matrix;
 mod database_outage;
+mod disabled_drivers;
 mod end_to_end;
 mod full_disk;
 mod interop;

@@ -32,6 +32,7 @@ use super::retry::{self, Decision, Failure, FailureClass, History};
 use super::settle;
 use super::state::State;
 use crate::drivers::{DriverCall, DriverError, DriverReport};
+use crate::workflows::choose_driver::Wanted;
 use crate::workflows::{self, DriverRef, Step};
 
 /// How long a driver that was told to stop may take to do so before its future is dropped.
@@ -208,6 +209,7 @@ impl Run {
                 let chosen = workflows::choose_driver::choose(
                     self.engine.drivers.as_ref(),
                     &material.template,
+                    Wanted::by(self.operation.kind),
                     material.pinned.as_ref(),
                     self.operation.driver.as_ref(),
                 );

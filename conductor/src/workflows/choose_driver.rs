@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use magnum_common::drivers::{ResolutionRules, for_existing_cluster, resolve_stored};
+use magnum_common::drivers::{ResolutionRules, for_existing_cluster, for_unrecorded_cluster, resolve_stored};
 use magnum_common::error::Fault;
 use magnum_common::model::ClusterTemplate;
 
+use super::OperationKind;
 use crate::drivers::{Driver, Registry};
 
 /// A driver by name and version.
@@ -21,13 +22,33 @@ pub struct DriverRef {
     pub version: String,
 }
 
+/// What a driver is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// A cluster that is to be built: `disabled_drivers` and beta drivers that are not enabled are out.
+    New,
+    /// One that exists, built by somebody who recorded no driver (a Python conductor): whatever may have built it
+    /// operates and deletes it, disabled or not.
+    Existing,
+}
+
+impl Wanted {
+    /// For an operation of this kind.
+    pub const fn by(kind: OperationKind) -> Self {
+        match kind {
+            OperationKind::ClusterCreate => Self::New,
+            OperationKind::ClusterUpdate | OperationKind::ClusterDelete => Self::Existing,
+        }
+    }
+}
+
 /// The drivers this conductor can use.
 pub trait DriverSource: Send + Sync {
     /// Names of the loaded drivers: a conductor claims only operations of these.
     fn loaded(&self) -> Vec<String>;
 
-    /// The driver for a new cluster of `template`.
-    fn choose(&self, template: &ClusterTemplate) -> Result<DriverRef, Fault>;
+    /// The driver for a cluster of `template` of which no driver is recorded.
+    fn choose(&self, template: &ClusterTemplate, wanted: Wanted) -> Result<DriverRef, Fault>;
 
     /// The driver for a cluster that `wanted` built: this version or the highest compatible one.
     fn get(&self, wanted: &DriverRef) -> Option<Arc<dyn Driver>>;
@@ -38,16 +59,20 @@ pub trait DriverSource: Send + Sync {
 pub fn choose(
     drivers: &dyn DriverSource,
     template: &ClusterTemplate,
+    wanted: Wanted,
     pinned: Option<&DriverRef>,
     named: Option<&DriverRef>,
 ) -> Result<DriverRef, Fault> {
     match (pinned, named) {
         (Some(pinned), _) => Ok(pinned.clone()),
-        (None, None) => drivers.choose(template),
-        (None, Some(named)) => drivers.choose(&ClusterTemplate {
-            driver: Some(named.name.clone()),
-            ..template.clone()
-        }),
+        (None, None) => drivers.choose(template, wanted),
+        (None, Some(named)) => {
+            let template = ClusterTemplate {
+                driver: Some(named.name.clone()),
+                ..template.clone()
+            };
+            drivers.choose(&template, wanted)
+        }
     }
 }
 
@@ -57,13 +82,14 @@ pub fn choose(
 pub fn foresee(
     drivers: &dyn DriverSource,
     template: Option<&ClusterTemplate>,
+    wanted: Wanted,
     pinned: Option<&DriverRef>,
 ) -> Option<DriverRef> {
     if let Some(pinned) = pinned {
         return Some(pinned.clone());
     }
     let template = template?;
-    if let Ok(chosen) = drivers.choose(template) {
+    if let Ok(chosen) = drivers.choose(template, wanted) {
         return Some(chosen);
     }
     let elsewhere = template
@@ -100,12 +126,15 @@ impl DriverSource for LoadedDrivers {
             .collect()
     }
 
-    fn choose(&self, template: &ClusterTemplate) -> Result<DriverRef, Fault> {
+    fn choose(&self, template: &ClusterTemplate, wanted: Wanted) -> Result<DriverRef, Fault> {
         let current = self.registry.current();
-        let resolved = resolve_stored(template, None, &self.rules, current.infos())?;
+        let info = match wanted {
+            Wanted::New => resolve_stored(template, None, &self.rules, current.infos())?.driver,
+            Wanted::Existing => for_unrecorded_cluster(template, &self.rules, current.infos())?.clone(),
+        };
         Ok(DriverRef {
-            name: resolved.driver.name,
-            version: resolved.driver.version.to_string(),
+            name: info.name,
+            version: info.version.to_string(),
         })
     }
 

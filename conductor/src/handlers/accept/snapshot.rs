@@ -120,7 +120,8 @@ impl Snapshot {
         if matches!(plan.verdict, Verdict::Queue(_)) {
             let pinned = self.pinned.get(incoming.command.cluster().as_str());
             // A driver that cannot be found is the workflow's failure to report, with a status a user can see.
-            plan.writes.driver = choose_driver::foresee(drivers, view.template.as_ref(), pinned);
+            let wanted = choose_driver::Wanted::by(incoming.command.kind());
+            plan.writes.driver = choose_driver::foresee(drivers, view.template.as_ref(), wanted, pinned);
         }
         plan
     }

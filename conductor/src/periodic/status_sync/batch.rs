@@ -130,7 +130,8 @@ impl<'a> Batch<'a> {
                 .claimed
                 .get(&one.cluster.uuid)
                 .and_then(|claimed| claimed.driver.as_ref());
-            let chosen = choose_driver::choose(drivers, &one.template, pinned, None);
+            let existing = choose_driver::Wanted::Existing;
+            let chosen = choose_driver::choose(drivers, &one.template, existing, pinned, None);
             let Some((name, driver)) = chosen
                 .ok()
                 .and_then(|wanted| drivers.get(&wanted).map(|driver| (wanted, driver)))
