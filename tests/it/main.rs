@@ -28,6 +28,7 @@ mod operations;
 mod peers;
 mod probe;
 mod process;
+mod query_counts;
 mod rest;
 mod rows;
 mod status_sync;

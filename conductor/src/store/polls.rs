@@ -187,12 +187,13 @@ pub fn give_back(
     Ok(given == 1)
 }
 
-/// Gives clusters back at which nothing was new, all in one statement.
-pub fn give_back_unchanged(
+/// Gives clusters back about which there is nothing to write, all in one statement.
+pub fn give_back_many(
     conn: &mut AnyConnection,
     me: &ConductorId,
     clusters: &[ClusterUuid],
     pause: Duration,
+    failures: i32,
 ) -> Result<usize, DbError> {
     Ok(diesel::update(
         poll::conductor_cluster_poll
@@ -203,7 +204,7 @@ pub fn give_back_unchanged(
         poll::owner.eq(None::<String>),
         poll::lease_expires_ms.eq(None::<i64>),
         poll::next_poll_ms.eq(db::now_plus_ms_expr(millis(pause))),
-        poll::failures.eq(0),
+        poll::failures.eq(failures),
     ))
     .execute(conn)?)
 }

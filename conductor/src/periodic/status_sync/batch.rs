@@ -206,40 +206,62 @@ impl<'a> Batch<'a> {
     }
 
     async fn write(&self, looked: Vec<Looked>) -> Result<(), DbError> {
-        let mut unchanged = Vec::new();
+        let (mut unchanged, mut failed) = (Vec::new(), Vec::new());
         for one in looked {
             match one.verdict {
                 Verdict::Unchanged => unchanged.push(one.claimed.cluster),
-                Verdict::Failed(reason) => self.later(one.claimed, &reason).await?,
+                Verdict::Failed(reason) => failed.push(self.looks_later(one.claimed, &reason)),
                 Verdict::Changed(report) => self.write_one(one.claimed, one.cluster, *report).await,
             }
         }
-        if unchanged.is_empty() {
-            return Ok(());
-        }
-        let (me, pause) = (self.sync.me.clone(), self.sync.pace.pause());
-        self.sync
-            .db
-            .run(move |conn| polls::give_back_unchanged(conn, &me, &unchanged, pause))
-            .await
-            .map(drop)
+        self.give_back(unchanged, self.sync.pace.pause(), 0).await?;
+        self.give_back_failed(failed).await
     }
 
-    /// A look that failed: again after a growing pause.
-    async fn later(&self, claimed: Claimed, reason: &str) -> Result<(), DbError> {
+    /// A look that failed, counted.
+    fn looks_later(&self, claimed: Claimed, reason: &str) -> Claimed {
         let failures = claimed.failures.saturating_add(1);
-        let pause = pause_after(failures, self.sync.pace.interval);
         // Not each of them: the first, and then seldom.
         if failures.count_ones() == 1 {
             tracing::warn!(
-                magnum.cluster.uuid = %claimed.cluster, failures, next = ?pause, reason,
+                magnum.cluster.uuid = %claimed.cluster, failures,
+                next = ?pause_after(failures, self.sync.pace.interval), reason,
                 "the driver cannot tell how the cluster stands"
             );
+        }
+        Claimed { failures, ..claimed }
+    }
+
+    /// Gives back what could not be looked at, to be looked at later and later: one statement for all that failed
+    /// equally often.
+    async fn give_back_failed(&self, failed: Vec<Claimed>) -> Result<(), DbError> {
+        let mut by_failures: HashMap<i32, Vec<ClusterUuid>> = HashMap::new();
+        for claimed in failed {
+            by_failures
+                .entry(claimed.failures)
+                .or_default()
+                .push(claimed.cluster);
+        }
+        for (failures, clusters) in by_failures {
+            let pause = pause_after(failures, self.sync.pace.interval);
+            self.give_back(clusters, pause, failures).await?;
+        }
+        Ok(())
+    }
+
+    async fn give_back(
+        &self,
+        clusters: Vec<ClusterUuid>,
+        pause: Duration,
+        failures: i32,
+    ) -> Result<(), DbError> {
+        if clusters.is_empty() {
+            return Ok(());
         }
         let me = self.sync.me.clone();
         self.sync
             .db
-            .run(move |conn| polls::give_back(conn, &me, &claimed, pause, failures))
+            .run(move |conn| polls::give_back_many(conn, &me, &clusters, pause, failures))
             .await
             .map(drop)
     }
@@ -277,18 +299,20 @@ impl<'a> Batch<'a> {
 
     /// What was not looked at: its driver is not here, its row cannot be read, or we stop.
     async fn give_back_rest(&mut self, stopping: bool) -> Result<(), DbError> {
-        for (_, claimed) in std::mem::take(&mut self.claimed) {
-            let me = self.sync.me.clone();
-            // At a stop another conductor may look at once; else pauses grow, since nothing changes soon.
-            let (failures, pause) = if stopping {
-                (claimed.failures, Duration::ZERO)
-            } else {
-                let failures = claimed.failures.saturating_add(1);
-                (failures, pause_after(failures, self.sync.pace.interval))
-            };
+        let rest: Vec<Claimed> = std::mem::take(&mut self.claimed).into_values().collect();
+        if !stopping {
+            let failed = rest.into_iter().map(|claimed| Claimed {
+                failures: claimed.failures.saturating_add(1),
+                ..claimed
+            });
+            return self.give_back_failed(failed.collect()).await;
+        }
+        // Another conductor may look at once; how often looks failed before is as it was.
+        for claimed in rest {
+            let (me, failures) = (self.sync.me.clone(), claimed.failures);
             self.sync
                 .db
-                .run(move |conn| polls::give_back(conn, &me, &claimed, pause, failures))
+                .run(move |conn| polls::give_back(conn, &me, &claimed, Duration::ZERO, failures))
                 .await?;
         }
         Ok(())

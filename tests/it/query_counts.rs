@@ -1,0 +1,173 @@
+//! How many statements a list or a look at many clusters costs: as many as for one cluster.
+//!
+//! The database server counts them itself (`Questions`), on a server that nobody else uses. Each work is done once
+//! before it is counted, so that connections are open, and then three times, of which the least counts: what goes
+//! on in the background may add to a count, never take from it.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use diesel::connection::SimpleConnection as _;
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use magnum_common::ids::{ClusterUuid, ConductorId, NodeGroupUuid};
+use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
+use magnum_conductor::drivers::{DriverError, DriverReport};
+use magnum_conductor::periodic::status_sync::{Pace, StatusSync};
+use magnum_conductor::store;
+use magnum_tests::deployment::Deployment;
+use magnum_tests::mariadb::Mariadb;
+use magnum_tests::{TestDatabase, rabbitmq};
+use tokio_util::sync::CancellationToken;
+
+use super::operations::world::{TEMPLATE, World};
+
+const MANY: usize = 100;
+
+/// The server's own counter.
+struct Counter(MysqlConnection);
+
+#[derive(QueryableByName)]
+struct Status {
+    #[diesel(sql_type = Text, column_name = "Value")]
+    value: String,
+}
+
+impl Counter {
+    fn on(database: &TestDatabase) -> Result<Self> {
+        Ok(Self(MysqlConnection::establish(&database.plain_url())?))
+    }
+
+    fn read(&mut self) -> Result<u64> {
+        let rows: Vec<Status> = diesel::sql_query("SHOW GLOBAL STATUS LIKE 'Questions'").load(&mut self.0)?;
+        Ok(rows.first().context("no counter")?.value.parse()?)
+    }
+
+    /// Statements that `work` costs.
+    async fn of(&mut self, mut work: impl AsyncFnMut() -> Result<()>) -> Result<u64> {
+        work().await?;
+        let mut least = u64::MAX;
+        for _ in 0..3 {
+            let before = self.read()?;
+            work().await?;
+            // Reading the counter counts, too.
+            least = least.min(self.read()? - before - 1);
+        }
+        ensure!(least > 0, "nothing was counted");
+        Ok(least)
+    }
+}
+
+/// So many clusters in progress, each with two node groups.
+async fn add_clusters(world: &World, count: usize) -> Vec<ClusterUuid> {
+    let uuids: Vec<ClusterUuid> = (0..count).map(|_| ClusterUuid::random()).collect();
+    let (mut clusters, mut groups) = (Vec::new(), Vec::new());
+    for uuid in &uuids {
+        let mut cluster = Cluster::new(uuid.clone(), TEMPLATE.into());
+        cluster.name = Some(format!("c-{uuid}"));
+        cluster.project_id = Some("noauth".into());
+        cluster.status = Some(ClusterStatus::CreateInProgress);
+        clusters.push(cluster);
+        for (name, role) in [("default-master", "master"), ("default-worker", "worker")] {
+            let mut group = NodeGroup::new(NodeGroupUuid::random(), name, uuid.clone(), "noauth", role);
+            group.status = Some(ClusterStatus::CreateInProgress);
+            group.is_default = true;
+            groups.push(group);
+        }
+    }
+    world
+        .read(move |conn| {
+            store::clusters::insert(conn, &clusters)?;
+            Ok(store::node_groups::insert(conn, &groups)?)
+        })
+        .await;
+    uuids
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_costs_as_many_statements_with_a_hundred_clusters_as_with_one() -> Result<()> {
+    let server = Mariadb::dedicated().await?;
+    let database = TestDatabase::on_mariadb(&server).await?;
+    let world = World::new(&database).await;
+    database
+        .execute("UPDATE cluster_template SET project_id = 'noauth'")
+        .await?;
+    let deployment = Deployment::on(database.clone(), rabbitmq::vhost().await?).await?;
+    let api = deployment.api().await?;
+    let mut counter = Counter::on(&database)?;
+    let lists = [
+        "/clusters",
+        "/clusters/detail",
+        "/clusters?sort_key=name&sort_dir=desc",
+    ];
+    let mut costs = async |present: usize| -> Result<Vec<u64>> {
+        let mut costs = Vec::new();
+        for path in lists {
+            let cost = counter.of(async || {
+                let body = api.rest.get(path).await?.expect(200)?;
+                let listed = body["clusters"].as_array().map(Vec::len);
+                ensure!(listed == Some(present), "{listed:?} in {path}");
+                Ok(())
+            });
+            costs.push(cost.await?);
+        }
+        Ok(costs)
+    };
+    add_clusters(&world, 1).await;
+    let of_one = costs(1).await?;
+    add_clusters(&world, MANY - 1).await;
+    let of_many = costs(MANY).await?;
+    ensure!(of_one == of_many, "{lists:?}: {of_one:?}, then {of_many:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_costs_as_many_statements_at_a_hundred_clusters_as_at_one() -> Result<()> {
+    let server = Mariadb::dedicated().await?;
+    let nothing_new = || Ok(DriverReport::status(ClusterStatus::CreateInProgress));
+    let out_of_order = || Err(DriverError::Transient("the cloud is busy".into()));
+    for (what, says) in [
+        (
+            "nothing is new",
+            &nothing_new as &dyn Fn() -> Result<DriverReport, DriverError>,
+        ),
+        ("the driver cannot look", &out_of_order),
+    ] {
+        let mut costs = Vec::new();
+        for present in [1, MANY] {
+            let database = TestDatabase::on_mariadb(&server).await?;
+            let world = World::new(&database).await;
+            for uuid in add_clusters(&world, present).await {
+                world.driver.sees(&uuid, says());
+            }
+            let sync = StatusSync::new(
+                world.db.clone(),
+                ConductorId::new("one"),
+                world.drivers(),
+                Arc::default(),
+                Pace {
+                    interval: std::time::Duration::from_secs(60),
+                    batch: 500,
+                    parallelism: 4,
+                    lease: std::time::Duration::from_secs(30),
+                },
+            );
+            let mut counter = Counter::on(&database)?;
+            let mut due = MysqlConnection::establish(&database.plain_url())?;
+            let cost = counter.of(async || {
+                due.batch_execute("UPDATE conductor_cluster_poll SET next_poll_ms = 0")?;
+                let looked_at = sync.round(&CancellationToken::new()).await?;
+                ensure!(looked_at == present, "{looked_at} looked at");
+                Ok(())
+            });
+            costs.push(cost.await?);
+        }
+        ensure!(
+            costs[0] == costs[1],
+            "{what}: {} statements, then {}",
+            costs[0],
+            costs[1]
+        );
+    }
+    Ok(())
+}
