@@ -4,7 +4,8 @@
 //! to both; as text, or with `use_json` as one object per line. A panic is logged like any error.
 //!
 //! Levels: INFO, or DEBUG with `debug`; single targets differ by `default_log_levels`, on top of a short list
-//! that keeps chatty libraries quiet. Names of Python's loggers match nothing and do no harm.
+//! that keeps chatty libraries quiet. Names of Python's loggers match nothing and do no harm. What would print
+//! users' tokens is off at any level.
 //!
 //! What it does not do: rotate files (logrotate does; with `watch_log_file` a moved file is noticed, and
 //! `copytruncate` works without), write to syslog or the journal by itself, and oslo.log's format strings.
@@ -75,8 +76,6 @@ pub mod field {
 /// Libraries whose ordinary messages help nobody who runs a cloud.
 const QUIET: &[(&str, LevelFilter)] = &[
     ("lapin", LevelFilter::ERROR),
-    // It would print whole messages that could not be delivered, and those hold tokens.
-    ("lapin::returned_messages", LevelFilter::OFF),
     ("amq_protocol", LevelFilter::WARN),
     ("async_rs", LevelFilter::WARN),
     ("hyper", LevelFilter::INFO),
@@ -87,6 +86,15 @@ const QUIET: &[(&str, LevelFilter)] = &[
     ("tower_http", LevelFilter::INFO),
     ("r2d2", LevelFilter::WARN),
     ("mio", LevelFilter::INFO),
+];
+
+/// Targets that print whole messages from this level on. Messages hold users' tokens, so no option lowers the
+/// level below: every frame is printed at TRACE, and a message that no queue takes as a warning.
+const NEVER_MORE: &[(&str, LevelFilter)] = &[
+    ("lapin", LevelFilter::DEBUG),
+    ("amq_protocol", LevelFilter::DEBUG),
+    ("async_rs", LevelFilter::DEBUG),
+    ("lapin::returned_messages", LevelFilter::OFF),
 ];
 
 /// Why there is no log.
@@ -170,12 +178,24 @@ fn targets(options: &DefaultSection) -> Targets {
         // Words were checked with the configuration.
         if let Some(level) = level(word) {
             // `magnum.conductor` may mean a module path or one crate's name.
-            targets = targets
-                .with_target(target.replace('.', "::"), level)
-                .with_target(target.replace('.', "_"), level);
+            for target in [target.replace('.', "::"), target.replace('.', "_")] {
+                let level = level.min(most(&target));
+                targets = targets.with_target(target, level);
+            }
         }
     }
-    targets
+    // What stands here is as specific as a target can be.
+    targets.with_target("lapin::returned_messages", LevelFilter::OFF)
+}
+
+/// The most that may be logged of a target, whatever the options say.
+fn most(target: &str) -> LevelFilter {
+    NEVER_MORE
+        .iter()
+        .filter(|(prefix, _)| target.starts_with(prefix))
+        .map(|(_, level)| *level)
+        .min()
+        .unwrap_or(LevelFilter::TRACE)
 }
 
 fn lines(writer: BoxMakeWriter, json: bool) -> Box<dyn Layer<Registry> + Send + Sync> {
@@ -245,6 +265,26 @@ mod tests {
             !filter.would_enable("lapin::returned_messages", &Level::WARN),
             "it prints bodies"
         );
+    }
+
+    #[test]
+    fn no_option_makes_a_library_print_messages() {
+        for levels in [
+            &[("lapin", "TRACE")],
+            &[("lapin::returned_messages", "TRACE")],
+            &[("lapin.returned.messages", "DEBUG")],
+            &[("lapin.channels", "NOTSET")],
+            &[("amq_protocol", "TRACE")],
+        ] {
+            let filter = targets(&options(levels, true));
+            for target in ["lapin::channels", "lapin::promise", "amq_protocol::frame"] {
+                assert!(!filter.would_enable(target, &Level::TRACE), "{levels:?} {target}");
+            }
+            assert!(
+                !filter.would_enable("lapin::returned_messages", &Level::ERROR),
+                "{levels:?}"
+            );
+        }
     }
 
     #[test]

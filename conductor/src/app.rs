@@ -256,7 +256,8 @@ impl Conductor {
             is_consuming.store(false, Ordering::Relaxed);
         });
 
-        tracing::info!(magnum.conductor = %me, "the conductor runs");
+        let threads = tokio::runtime::Handle::current().metrics().num_workers();
+        tracing::info!(magnum.conductor = %me, threads, "the conductor runs");
         Ok(Self {
             me,
             database,

@@ -206,3 +206,14 @@ async fn a_conductor_removes_operations_that_are_older_than_the_history() -> Res
     ensure!(operations.is_empty(), "{operations:#?}");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_are_threads_of_one_process() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    deployment.set("conductor", "workers", 3);
+    let conductor = deployment.conductor("one").await?;
+    conductor.wait_log("threads=3", PATIENCE).await?;
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", conductor.pid()))?;
+    ensure!(children.is_empty(), "it started processes: {children}");
+    Ok(())
+}

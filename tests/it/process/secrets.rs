@@ -1,5 +1,6 @@
 //! A user's token goes to the driver and nowhere else in clear: no table, no file of the database, no log of a
-//! program (at debug level), not while the operation runs and not afterwards.
+//! program (at debug level), not while the operation runs and not afterwards. Nor is it in the log when a message
+//! cannot be delivered.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,4 +81,62 @@ async fn a_token_reaches_the_driver_and_no_disk_and_no_log() -> Result<()> {
     rest.wait_gone(&cluster, PATIENCE).await?;
     deployment.settled(PATIENCE).await?;
     leaks("afterwards")
+}
+
+/// A token as a library prints the bytes of a message: as numbers.
+fn as_numbers(text: &str) -> String {
+    let numbers: Vec<String> = text.bytes().map(|byte| byte.to_string()).collect();
+    numbers.join(", ")
+}
+
+/// RabbitMQ gives a message that no queue takes back to its sender, and the AMQP library writes what it was given
+/// back into the log, unless it is kept from that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_comes_back_is_not_in_the_log_at_any_level() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    deployment.set(
+        "DEFAULT",
+        "default_log_levels",
+        "lapin=TRACE,lapin.returned_messages=TRACE,amq_protocol=TRACE,magnum_common=TRACE",
+    );
+    deployment.set("api", "publish_timeout", 3);
+    let mut conductor = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let template = api.rest.create_template("small").await?;
+    let rest = api.rest.with_token(TOKEN);
+    // One that arrives, so that its frames go out, and one that does not.
+    let cluster = rest.create_cluster(&template, "c", json!({})).await?;
+    rest.wait_status(&cluster, "CREATE_COMPLETE", PATIENCE).await?;
+    deployment.settled(PATIENCE).await?;
+    ensure!(conductor.terminate(PATIENCE).await?.success());
+    deployment
+        .vhost
+        .management()
+        .delete_queue("magnum-conductor")
+        .await?;
+    let refused = rest.delete(&format!("/clusters/{cluster}")).await?;
+    ensure!(
+        refused.status.as_u16() == 503,
+        "{}: {}",
+        refused.status,
+        refused.body
+    );
+
+    for program in [&conductor, &api.program] {
+        let log = program.log();
+        ensure!(
+            log.contains("DEBUG"),
+            "{} logs too little to prove it",
+            program.name()
+        );
+        for leak in [TOKEN.to_owned(), as_numbers(TOKEN)] {
+            ensure!(
+                !log.contains(&leak),
+                "the token is in the log of {}",
+                program.name()
+            );
+        }
+    }
+    ensure!(api.program.log().contains("no queue takes the message"));
+    Ok(())
 }

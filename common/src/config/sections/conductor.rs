@@ -12,7 +12,7 @@ section! {
     ConductorSection "conductor" {
         /// RPC topic. Python's API ignores this option and always uses the default.
         topic: String as Name = "magnum-conductor".to_owned();
-        /// Threads of the conductor. One process does all work.
+        /// Threads of the conductor. One process does all work; Magnum starts as many processes.
         workers: usize as Threads = processors(), machine "number of processors";
         /// Operations that run at the same time.
         operation_workers: usize as Int<1, 65535> = 64, ours true;
