@@ -9,10 +9,10 @@ mod tls;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use magnum_common::context::RequestContext;
 use magnum_common::rpc::{Incoming, PublishError, RpcClient, RpcOptions, RpcServer, Transport, connect_with};
-use magnum_tests::rabbitmq;
+use magnum_tests::{rabbitmq, wait};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
@@ -176,20 +176,16 @@ async fn what_cannot_be_read_is_kept_with_its_reason() -> Result<()> {
     }
     bed.client().cast(&nobody(), "m", args(1)).await?;
     next(&mut server).await.delivery.ack().await;
-    let dead = async {
-        loop {
-            let found = vhost
-                .management()
-                .peek("magnum-conductor.dead", 10)
-                .await
-                .unwrap_or_default();
-            if found.len() == 3 {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-    };
-    let found = timeout(SOON, dead).await?;
+    let found = wait::until("three dead letters", SOON, async || {
+        let found = vhost.management().peek("magnum-conductor.dead", 10).await?;
+        let reasons: Vec<_> = found
+            .iter()
+            .map(|one| &one["properties"]["headers"]["x-reason"])
+            .collect();
+        ensure!(found.len() == 3, "{reasons:?}");
+        Ok(found)
+    })
+    .await?;
     let mut reasons: Vec<&str> = found
         .iter()
         .filter_map(|message| message["properties"]["headers"]["x-reason"].as_str())

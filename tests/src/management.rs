@@ -124,9 +124,9 @@ impl VhostView<'_> {
             .map(drop)
     }
 
-    /// Looks at up to `count` messages of a queue and puts them back.
+    /// Looks at up to `count` messages of a queue and puts them back. Of long payloads it shows the beginning.
     pub async fn peek(&self, queue: &str, count: u32) -> Result<Vec<Value>> {
-        let body = serde_json::json!({ "count": count, "ackmode": "ack_requeue_true", "encoding": "auto" });
+        let body = serde_json::json!({ "count": count, "ackmode": "ack_requeue_true", "encoding": "auto", "truncate": 50_000 });
         let found = self
             .management
             .send(

@@ -6,6 +6,7 @@ use anyhow::Result;
 use magnum_common::rpc::{Health, Incoming, PublishError, RpcServer, reply};
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::rabbitmq::{self, Rabbitmq};
+use magnum_tests::wait;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -166,4 +167,59 @@ async fn calls_and_casts_go_on_after_a_restart_of_the_broker_with_oslos_default_
     };
     assert_eq!(timeout(SOON, answered).await?, json!({"n": 2}));
     node.stop().await
+}
+
+/// Cuts the line and holds the new connection in its handshake; what `order` says meanwhile must count.
+async fn ordered_during_a_reconnect(bed: &Bed, proxy: &ChaosProxy, order: impl AsyncFnOnce()) -> Result<()> {
+    proxy.cut();
+    wait::until("the loss to be noticed", SOON, async || {
+        match bed.transport.health() {
+            Health::Connected => Err("connected"),
+            _ => Ok(()),
+        }
+    })
+    .await?;
+    let before = proxy.accepted();
+    proxy.stall();
+    wait::until("a new connection to begin", SOON, async || {
+        if proxy.accepted() > before {
+            Ok(())
+        } else {
+            Err("none yet")
+        }
+    })
+    .await?;
+    order().await;
+    proxy.restore();
+    wait::until("the connection", SOON, async || match bed.transport.health() {
+        Health::Connected => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn orders_that_come_during_a_reconnect_count() -> Result<()> {
+    let vhost = rabbitmq::vhost().await?;
+    let proxy = ChaosProxy::start(vhost.address).await?;
+    let options = "rabbit_quorum_queue=true";
+    let bed = Bed::new(&vhost.transport_url_via(proxy.address()), options)?;
+    let direct = Bed::new(&vhost.transport_url(), options)?;
+    let mut server = bed.server("one").await?;
+
+    ordered_during_a_reconnect(&bed, &proxy, async || server.stop_consuming().await).await?;
+    let mut other = direct.server("two").await?;
+    for n in 0..10 {
+        direct.client().cast(&nobody(), "m", args(n)).await?;
+    }
+    // All of them: a server that was told to pause takes none.
+    for n in 0..10 {
+        take(&mut other, "m", n).await;
+    }
+    other.stop().await;
+
+    ordered_during_a_reconnect(&bed, &proxy, async || server.resume().await).await?;
+    direct.client().cast(&nobody(), "m", args(10)).await?;
+    take(&mut server, "m", 10).await;
+    Ok(())
 }

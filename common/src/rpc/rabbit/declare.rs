@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use lapin::options::{
-    BasicConsumeOptions, BasicQosOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
+    BasicCancelOptions, BasicConsumeOptions, BasicQosOptions, ExchangeDeclareOptions, QueueBindOptions,
+    QueueDeclareOptions,
 };
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable};
@@ -163,6 +164,18 @@ pub(super) async fn consume(channel: &Channel, declarations: &[Declaration]) -> 
         }
     }
     Ok(consumers)
+}
+
+/// Ends the consumers of a list.
+pub(super) async fn cancel(channel: &Channel, declarations: &[Declaration]) -> lapin::Result<()> {
+    for declaration in declarations {
+        if let Declaration::Consume { tag, .. } = declaration {
+            channel
+                .basic_cancel(name(tag)?, BasicCancelOptions::default())
+                .await?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether the broker closed the channel with this code.

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::{BoxStream, SelectAll, StreamExt, once};
-use lapin::options::{BasicAckOptions, BasicCancelOptions, BasicRejectOptions, QueueDeleteOptions};
+use lapin::options::{BasicAckOptions, BasicRejectOptions, QueueDeleteOptions};
 use lapin::types::AMQPValue;
-use lapin::{Acker, Channel, Connection, Consumer};
+use lapin::{Acker, Channel, Connection, Consumer, Event};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::declare::{Declarer, Mismatches, consume};
+use super::declare::{Declarer, Mismatches, cancel, consume};
 use super::open::{Opener, explain, short};
 use super::{ListenerCounts, reconnect};
 use crate::rpc::delivery::{Delivery, Settle};
@@ -67,7 +67,7 @@ struct Orders {
     paused: bool,
 }
 
-/// What comes out of all consumers of a session.
+/// What comes out of all consumers of a session, and of its connection.
 type Items = SelectAll<BoxStream<'static, Item>>;
 
 /// An open connection with its consumers.
@@ -75,6 +75,10 @@ struct Session {
     connection: Connection,
     channel: Channel,
     items: Items,
+    /// Consumers at work.
+    consumers: usize,
+    /// Consumers that were cancelled on order, and whose end has not come out of `items` yet.
+    ending: usize,
 }
 
 impl Supervisor {
@@ -125,7 +129,7 @@ impl Supervisor {
         let mut failures: u32 = 0;
         let mut down_since = Instant::now();
         loop {
-            let opened = match orders.obey_during(self.open(!orders.paused)).await {
+            let opened = match orders.obey_during(self.open(orders.paused)).await {
                 Ok(opened) => opened,
                 Err(stopped) => return stopped,
             };
@@ -164,27 +168,22 @@ impl Supervisor {
         }
     }
 
-    async fn open(&self, consuming: bool) -> Result<Session, String> {
+    /// Connects, declares, and consumes unless `paused`. What is ordered meanwhile is left to the session.
+    async fn open(&self, paused: bool) -> Result<Session, String> {
         let opened = self.opener.open(self.spec.purpose).await;
         let connection = opened.map_err(|error| error.to_string())?;
-        match timeout(SETUP_TIMEOUT, self.set_up(&connection, consuming)).await {
-            Ok(Ok((channel, items))) => Ok(Session {
-                connection,
-                channel,
-                items,
-            }),
-            Ok(Err(error)) => Err(explain(&error)),
-            Err(_) => Err("the broker did not answer a declaration within 10 s".to_owned()),
-        }
-    }
-
-    async fn set_up(&self, connection: &Connection, consuming: bool) -> lapin::Result<(Channel, Items)> {
-        let channel = self.declare(connection).await?;
+        let channel = answered(self.declare(&connection)).await?;
         let mut items = SelectAll::new();
-        if consuming {
-            start_consuming(&channel, &self.spec.declarations, &mut items).await?;
-        }
-        Ok((channel, items))
+        items.push(losses_of(&connection));
+        let mut session = Session {
+            connection,
+            channel,
+            items,
+            consumers: 0,
+            ending: 0,
+        };
+        self.consume_unless(paused, &mut session).await?;
+        Ok(session)
     }
 
     async fn declare(&self, connection: &Connection) -> lapin::Result<Channel> {
@@ -208,6 +207,9 @@ impl Supervisor {
         orders: &mut Orders,
     ) -> End {
         let end = loop {
+            if let Err(reason) = self.consume_unless(orders.paused, &mut session).await {
+                break End::Lost(reason);
+            }
             tokio::select! {
                 () = orders.stop.cancelled() => break End::Stopped(None),
                 () = out.closed() => break End::Stopped(None),
@@ -216,16 +218,13 @@ impl Supervisor {
                     Some(ListenCommand::Stop(done)) => break End::Stopped(Some(done)),
                     Some(ListenCommand::Pause(done)) => {
                         orders.paused = true;
-                        cancel(&session.channel, &self.spec.declarations).await;
+                        // A loss shows at the next turn, too.
+                        let _lost = self.consume_unless(true, &mut session).await;
                         let _gone = done.send(());
                     }
                     Some(ListenCommand::Resume(done)) => {
-                        let was_paused = std::mem::replace(&mut orders.paused, false);
-                        let resumed = if was_paused {
-                            self.resume(&mut session).await
-                        } else {
-                            Ok(())
-                        };
+                        orders.paused = false;
+                        let resumed = self.consume_unless(false, &mut session).await;
                         let _gone = done.send(());
                         if let Err(reason) = resumed {
                             break End::Lost(reason);
@@ -238,7 +237,7 @@ impl Supervisor {
                         let _gone = out.send(*message);
                     }
                     Item::Broken(reason) => break End::Lost(reason),
-                    Item::Over if orders.paused => {}
+                    Item::Over if session.ending > 0 => session.ending -= 1,
                     Item::Over => break End::Lost("the broker cancelled a consumer".to_owned()),
                 },
             }
@@ -257,12 +256,27 @@ impl Supervisor {
 }
 
 impl Supervisor {
-    async fn resume(&self, session: &mut Session) -> Result<(), String> {
-        let resuming = start_consuming(&session.channel, &self.spec.declarations, &mut session.items);
-        match timeout(SETUP_TIMEOUT, resuming).await {
-            Ok(resumed) => resumed.map_err(|error| explain(&error)),
-            Err(_) => Err("the broker did not answer within 10 s".to_owned()),
+    /// Brings the consumers to what the orders say: all of them, or none while paused. What cancelled consumers
+    /// had been sent still comes out of the session.
+    async fn consume_unless(&self, paused: bool, session: &mut Session) -> Result<(), String> {
+        let declarations = &self.spec.declarations;
+        if paused && session.consumers > 0 {
+            session.ending += std::mem::take(&mut session.consumers);
+            answered(cancel(&session.channel, declarations)).await?;
+        } else if !paused && session.consumers == 0 {
+            let consumers = answered(consume(&session.channel, declarations)).await?;
+            session.consumers = consumers.len();
+            session.items.extend(consumers.into_iter().map(items_of));
         }
+        Ok(())
+    }
+}
+
+/// The broker's answer, or why there is none.
+async fn answered<T>(asked: impl Future<Output = lapin::Result<T>>) -> Result<T, String> {
+    match timeout(SETUP_TIMEOUT, asked).await {
+        Ok(answer) => answer.map_err(|error| explain(&error)),
+        Err(_) => Err("the broker did not answer within 10 s".to_owned()),
     }
 }
 
@@ -291,34 +305,22 @@ impl Orders {
     }
 }
 
-async fn start_consuming(
-    channel: &Channel,
-    declarations: &[Declaration],
-    items: &mut Items,
-) -> lapin::Result<()> {
-    for consumer in consume(channel, declarations).await? {
-        items.push(items_of(consumer));
-    }
-    Ok(())
-}
-
-/// Cancels the consumers of a list. What they had been sent still comes out of the session.
-async fn cancel(channel: &Channel, declarations: &[Declaration]) {
-    for declaration in declarations {
-        if let Declaration::Consume { tag, .. } = declaration
-            && let Ok(tag) = short(tag)
-        {
-            // An error means the connection is lost, which the session's items tell too.
-            let _lost = channel.basic_cancel(tag, BasicCancelOptions::default()).await;
-        }
-    }
-}
-
 async fn close(connection: &Connection, channel: &Channel, delete: Option<&str>) {
     if let Some(queue) = delete.and_then(|queue| short(queue).ok()) {
         let _lost = channel.queue_delete(queue, QueueDeleteOptions::default()).await;
     }
     let _lost = connection.close(200, "OK".into()).await;
+}
+
+/// Word of the connection's loss, which no consumer gives while there is none.
+fn losses_of(connection: &Connection) -> BoxStream<'static, Item> {
+    let events = connection.events_listener();
+    events
+        .filter_map(async |event| match event {
+            Event::Error(error) => Some(Item::Broken(explain(&error))),
+            _ => None,
+        })
+        .boxed()
 }
 
 /// A consumer's deliveries, and then word that they are over.

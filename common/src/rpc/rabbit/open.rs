@@ -75,7 +75,8 @@ impl Opener {
     }
 
     /// The same as [`explain`]. Besides, a peer that hangs up or talks gibberish before the login may simply expect
-    /// the other kind of connection; neither side of a broker's port says so in words.
+    /// the other kind of connection; neither side of a broker's port says so in words. Nor need a broker's refusal
+    /// of our certificate arrive: since TLS 1.3 it comes after the handshake, and the reset behind it may overtake it.
     fn explain(&self, error: &lapin::Error) -> String {
         let is_hung_up = match error.kind() {
             ErrorKind::IOError(error) => matches!(
@@ -95,7 +96,8 @@ impl Opener {
             (false, _) => said,
             (true, Some(_)) => {
                 format!(
-                    "{said} ([oslo_messaging_rabbit] ssl is on: does that port of transport_url speak TLS?)"
+                    "{said} ([oslo_messaging_rabbit] ssl is on: does that port of transport_url speak TLS, and does \
+                     the broker ask for another certificate than that of ssl_cert_file?)"
                 )
             }
             (true, None) => format!(
