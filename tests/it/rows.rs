@@ -298,6 +298,15 @@ on_every_database! {
             .await?;
         assert_eq!(list.len(), 3, "the unreadable row is left out, the others are there");
         assert_eq!((list[0].status, list[0].labels.len()), (None, 0));
+        let page = |after| Page { limit: Some(2), after, ..Page::default() };
+        let numbers = async |after| {
+            let list = db
+                .run(move |conn| clusters::list(conn, &Tenancy::All, &clusters::Filter::default(), &page(after)))
+                .await;
+            list.map(|list| list.into_iter().filter_map(|cluster| cluster.id).collect::<Vec<_>>())
+        };
+        assert_eq!(numbers(None).await?, [1, 3], "the page is filled up, so it does not look like the last one");
+        assert_eq!(numbers(Some(3)).await?, [4]);
         let error = db.run(|conn| clusters::find_by_uuid(conn, &Tenancy::All, &cluster_uuid(2))).await.unwrap_err();
         assert!(matches!(error, DbError::Corrupt { table: "cluster", column: "labels", .. }), "{error:?}");
         let groups = db.run(|conn| node_groups::of_cluster(conn, &cluster_uuid(1))).await?;

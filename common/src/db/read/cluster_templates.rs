@@ -3,7 +3,7 @@
 use diesel::dsl::exists;
 use diesel::prelude::*;
 
-use super::{Page, Tenancy, readable};
+use super::{Page, Tenancy, filled, readable};
 use crate::context::RequestContext;
 use crate::db::connection::{AnyConnection, MultiBackend};
 use crate::db::error::DbError;
@@ -126,18 +126,24 @@ pub fn list(
     visibility: &Visibility,
     page: &Page,
 ) -> Result<Vec<ClusterTemplate>, DbError> {
-    let mut query = visibility.filter(cluster_template::table.into_boxed());
-    if let Some(start) = page.start("cluster_template") {
-        query = query.filter(start);
-    }
-    if let Some(limit) = page.limit {
-        query = query.limit(i64::from(limit));
-    }
-    let rows: Vec<ClusterTemplateRow> = query
-        .select(ClusterTemplateRow::as_select())
-        .order(page.order("cluster_template"))
-        .load(conn)?;
-    Ok(readable(rows))
+    filled(
+        page,
+        |row: &ClusterTemplateRow| row.id,
+        |page| {
+            let mut query = visibility.filter(cluster_template::table.into_boxed());
+            if let Some(start) = page.start("cluster_template") {
+                query = query.filter(start);
+            }
+            if let Some(limit) = page.limit {
+                query = query.limit(i64::from(limit));
+            }
+            query
+                .select(ClusterTemplateRow::as_select())
+                .order(page.order("cluster_template"))
+                .load(conn)
+                .map_err(DbError::from)
+        },
+    )
 }
 
 /// Whether any cluster, of whatever project, was made from the template.

@@ -4,7 +4,7 @@ use diesel::dsl::count_star;
 use diesel::prelude::*;
 
 use super::tenancy::keep_to;
-use super::{Page, Tenancy, readable};
+use super::{Page, Tenancy, filled};
 use crate::db::connection::{AnyConnection, MultiBackend};
 use crate::db::error::DbError;
 use crate::db::rows::ClusterRow;
@@ -75,18 +75,24 @@ pub fn list(
     filter: &Filter,
     page: &Page,
 ) -> Result<Vec<Cluster>, DbError> {
-    let mut query = keep_to!(filtered(filter), tenancy, cluster);
-    if let Some(start) = page.start("cluster") {
-        query = query.filter(start);
-    }
-    if let Some(limit) = page.limit {
-        query = query.limit(i64::from(limit));
-    }
-    let rows: Vec<ClusterRow> = query
-        .select(ClusterRow::as_select())
-        .order(page.order("cluster"))
-        .load(conn)?;
-    Ok(readable(rows))
+    filled(
+        page,
+        |row: &ClusterRow| row.id,
+        |page| {
+            let mut query = keep_to!(filtered(filter), tenancy, cluster);
+            if let Some(start) = page.start("cluster") {
+                query = query.filter(start);
+            }
+            if let Some(limit) = page.limit {
+                query = query.limit(i64::from(limit));
+            }
+            query
+                .select(ClusterRow::as_select())
+                .order(page.order("cluster"))
+                .load(conn)
+                .map_err(DbError::from)
+        },
+    )
 }
 
 /// How many clusters there are, in one project or in all: for quotas and statistics.

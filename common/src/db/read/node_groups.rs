@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 
-use super::{Page, Tenancy, readable};
+use super::{Page, Tenancy, filled, readable};
 use crate::db::connection::{AnyConnection, MultiBackend};
 use crate::db::error::DbError;
 use crate::db::rows::NodeGroupRow;
@@ -93,34 +93,40 @@ pub fn list(
     filter: &Filter,
     page: &Page,
 ) -> Result<Vec<NodeGroup>, DbError> {
-    let mut query = of(tenancy, cluster);
-    if let Some(name) = filter.name.clone() {
-        query = query.filter(nodegroup::name.eq(name));
-    }
-    if let Some(role) = filter.role.clone() {
-        query = query.filter(nodegroup::role.eq(role));
-    }
-    if let Some(count) = filter.node_count {
-        query = query.filter(nodegroup::node_count.eq(count));
-    }
-    if let Some(default) = filter.is_default {
-        query = query.filter(nodegroup::is_default.eq(default));
-    }
-    if !filter.statuses.is_empty() {
-        let texts: Vec<&'static str> = filter.statuses.iter().map(|status| status.as_str()).collect();
-        query = query.filter(nodegroup::status.eq_any(texts));
-    }
-    if let Some(start) = page.start("nodegroup") {
-        query = query.filter(start);
-    }
-    if let Some(limit) = page.limit {
-        query = query.limit(i64::from(limit));
-    }
-    let rows: Vec<NodeGroupRow> = query
-        .select(NodeGroupRow::as_select())
-        .order(page.order("nodegroup"))
-        .load(conn)?;
-    Ok(readable(rows))
+    filled(
+        page,
+        |row: &NodeGroupRow| row.id,
+        |page| {
+            let mut query = of(tenancy, cluster);
+            if let Some(name) = filter.name.clone() {
+                query = query.filter(nodegroup::name.eq(name));
+            }
+            if let Some(role) = filter.role.clone() {
+                query = query.filter(nodegroup::role.eq(role));
+            }
+            if let Some(count) = filter.node_count {
+                query = query.filter(nodegroup::node_count.eq(count));
+            }
+            if let Some(default) = filter.is_default {
+                query = query.filter(nodegroup::is_default.eq(default));
+            }
+            if !filter.statuses.is_empty() {
+                let texts: Vec<&'static str> = filter.statuses.iter().map(|status| status.as_str()).collect();
+                query = query.filter(nodegroup::status.eq_any(texts));
+            }
+            if let Some(start) = page.start("nodegroup") {
+                query = query.filter(start);
+            }
+            if let Some(limit) = page.limit {
+                query = query.limit(i64::from(limit));
+            }
+            query
+                .select(NodeGroupRow::as_select())
+                .order(page.order("nodegroup"))
+                .load(conn)
+                .map_err(DbError::from)
+        },
+    )
 }
 
 fn of(tenancy: &Tenancy, cluster: &ClusterUuid) -> Boxed<'static> {
