@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 
+use super::client::publish_until;
 use super::message::{OutgoingMessage, RawMessage};
 use super::target;
 use super::topology::Declaration;
@@ -19,6 +21,10 @@ use super::transport::Transport;
 
 /// Longest `x-reason` header; property tables must fit into one frame.
 const MAX_REASON_BYTES: usize = 1024;
+
+/// How long setting a message aside is tried. Each try is bounded, too: a broker may leave a declaration or a
+/// confirmation unanswered.
+const SET_ASIDE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Pause before a message that could not be set aside is returned, so that it does not spin.
 const RETURN_PAUSE: Duration = Duration::from_secs(1);
@@ -102,7 +108,8 @@ impl Delivery {
             return;
         };
         let copy = dead_letters.copy(&self.message, reason);
-        match dead_letters.transport.publish(copy).await {
+        let deadline = Instant::now() + SET_ASIDE_PATIENCE;
+        match publish_until(dead_letters.transport.as_ref(), &copy, deadline).await {
             Ok(()) => {
                 tracing::error!(
                     messaging.queue = %self.message.queue,

@@ -42,6 +42,8 @@ struct Live {
     connection: Connection,
     idle: Mutex<Vec<Channel>>,
     declared: Mutex<HashSet<Declaration>>,
+    /// Held while declaring: publishers that begin together declare once, and not beside each other.
+    declaring: tokio::sync::Mutex<()>,
 }
 
 enum Failure {
@@ -112,6 +114,7 @@ impl Sender {
             connection,
             idle: Mutex::default(),
             declared: Mutex::default(),
+            declaring: tokio::sync::Mutex::default(),
         });
         *slot = Some(Arc::clone(&live));
         Ok(live)
@@ -119,11 +122,8 @@ impl Sender {
 
     async fn attempt(&self, live: &Live, message: &OutgoingMessage) -> Result<(), Failure> {
         for declaration in &message.declare {
-            let done = lock(&live.declared).contains(declaration);
-            if !done {
-                let mut declarer = Declarer::new(&live.connection, &self.mismatches).await?;
-                declarer.declare(declaration).await?;
-                lock(&live.declared).insert(declaration.clone());
+            if !lock(&live.declared).contains(declaration) {
+                self.declare(live, declaration).await?;
             }
         }
         // Dropped on any error or cancellation, which closes it: its next confirmation could be of this message.
@@ -148,6 +148,17 @@ impl Sender {
         };
         lock(&live.idle).push(channel);
         outcome
+    }
+
+    async fn declare(&self, live: &Live, declaration: &Declaration) -> lapin::Result<()> {
+        let _alone = live.declaring.lock().await;
+        if lock(&live.declared).contains(declaration) {
+            return Ok(());
+        }
+        let mut declarer = Declarer::new(&live.connection, &self.mismatches).await?;
+        declarer.declare(declaration).await?;
+        lock(&live.declared).insert(declaration.clone());
+        Ok(())
     }
 
     pub(super) async fn close(&self) {
