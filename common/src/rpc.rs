@@ -83,6 +83,14 @@ pub fn connect_with(
 ) -> Result<Arc<dyn Transport>, TransportError> {
     match options.url {
         TransportUrl::Fake(name) => Ok(fake::connect(&name, options.rabbit)),
-        TransportUrl::Rabbit(url) => rabbit::connect(url, options.rabbit, connection_name),
+        TransportUrl::Rabbit(url) => {
+            if !options.rabbit.durable_topics() {
+                tracing::warn!(
+                    "the queue of requests is not durable: requests that the broker has confirmed are lost when it \
+                     restarts; set [oslo_messaging_rabbit] rabbit_quorum_queue = true on all peers"
+                );
+            }
+            rabbit::connect(url, options.rabbit, connection_name)
+        }
     }
 }

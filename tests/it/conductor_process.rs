@@ -217,3 +217,23 @@ async fn workers_are_threads_of_one_process() -> Result<()> {
     ensure!(children.is_empty(), "it started processes: {children}");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_programs_say_at_start_that_a_queue_is_not_durable_and_which_option_makes_it_so() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let (conductor, api) = (deployment.conductor("durable").await?, deployment.api().await?);
+    for program in [&conductor, &api.program] {
+        ensure!(!program.log().contains("not durable"), "{}", program.log());
+    }
+    drop((conductor, api));
+    // Under oslo's default, in a vhost that has no durable queue of that name yet.
+    let other = Deployment::new(Backend::Sqlite).await?;
+    deployment.set("DEFAULT", "transport_url", other.vhost.transport_url());
+    deployment.set("oslo_messaging_rabbit", "rabbit_quorum_queue", false);
+    let (conductor, api) = (deployment.conductor("volatile").await?, deployment.api().await?);
+    for program in [&conductor, &api.program] {
+        program.wait_log("is not durable", PATIENCE).await?;
+        ensure!(program.log().contains("rabbit_quorum_queue = true"));
+    }
+    Ok(())
+}

@@ -52,13 +52,6 @@ impl RpcServer {
         let addressing = addressing.into();
         let names = &addressing.names;
         let options = transport.options();
-        if !options.durable_topics() {
-            tracing::warn!(
-                messaging.queue = %names.topic,
-                "the topic queue is not durable: requests that the broker has confirmed are lost when it restarts; \
-                 set [oslo_messaging_rabbit] rabbit_quorum_queue = true on all peers"
-            );
-        }
         let fanout_queue = names.new_fanout_queue();
         let spec = ListenSpec {
             purpose: "requests",
