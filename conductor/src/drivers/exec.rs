@@ -10,6 +10,7 @@
 //! * Output is bounded; garbage ends the call as a permanent error that quotes it.
 //! * Not guaranteed: that a program did what it says.
 
+mod bounds;
 pub mod guard;
 mod heard;
 mod lines;

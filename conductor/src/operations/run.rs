@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use magnum_common::db::AnyConnection;
+use magnum_common::db::{AnyConnection, DbError};
 use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::retry::RetryPolicy;
 use tokio::time::{sleep, timeout};
@@ -148,7 +148,7 @@ impl Run {
             reached(kind, step.as_str(), Border::AfterEffect).await;
             let state = match effect {
                 Effect::Chosen(driver) => self.chosen(step, driver).await?,
-                Effect::Returned(report) => Some(self.returned(*report).await?),
+                Effect::Returned(report) => Some(self.returned(*report, material.panics).await?),
                 Effect::Failed(failure) => Some(self.failed(failure, material.panics).await?),
                 Effect::Interrupted => Some(self.interrupted().await?),
             };
@@ -336,9 +336,18 @@ impl Run {
         Ok(None)
     }
 
-    async fn returned(&self, report: DriverReport) -> Result<State, JournalError> {
-        self.write(move |conn, lease, operation| settle::driver_returned(conn, lease, operation, &report))
-            .await
+    async fn returned(&self, report: DriverReport, panics: u32) -> Result<State, JournalError> {
+        let written = self
+            .write(move |conn, lease, operation| settle::driver_returned(conn, lease, operation, &report))
+            .await;
+        match written {
+            // Repeating the call would bring the same report, so the operation ends here.
+            Err(JournalError::Db(error @ DbError::Query(_))) => {
+                let reason = format!("What the driver reported cannot be recorded: {error}");
+                self.failed(permanent(reason), panics).await
+            }
+            other => other,
+        }
     }
 
     async fn failed(&self, failure: Failure, panics_before: u32) -> Result<State, JournalError> {

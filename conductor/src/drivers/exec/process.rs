@@ -192,10 +192,16 @@ async fn say(stdin: &mut Option<ChildStdin>, line: &str) -> io::Result<()> {
 fn ended(status: std::process::ExitStatus) -> End {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
-        (Some(code), _) if code > SIGNAL_BASE => End::Killed(code - SIGNAL_BASE),
+        (Some(code), _) if is_signal(code - SIGNAL_BASE) => End::Killed(code - SIGNAL_BASE),
         (Some(code), _) => End::Exited(code),
         (None, signal) => End::Killed(signal.unwrap_or_default()),
     }
+}
+
+/// Signals are numbered from 1 to 64 on Linux. Codes above them are a program's own: ssh ends with 255, and so
+/// does Python's `sys.exit(-1)`.
+fn is_signal(number: i32) -> bool {
+    (1..=64).contains(&number)
 }
 
 /// Reads what is left in the pipes of a program that has ended.

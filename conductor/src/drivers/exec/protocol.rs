@@ -11,6 +11,7 @@ use magnum_common::model::{
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
+use super::bounds;
 use crate::drivers::{
     ClusterChanges, ClusterRef, DriverCall, DriverError, DriverReport, NodeGroupChanges, Progress,
 };
@@ -220,7 +221,11 @@ impl Answer {
                 let percent = line.percent.map(|percent| percent.clamp(0.0, 100.0) as u8);
                 return Ok(Self::Progress(Progress { text, percent }));
             }
-            (None, Some(result), None) if line.class.is_none() && line.percent.is_none() => Ok(result.into()),
+            (None, Some(result), None) if line.class.is_none() && line.percent.is_none() => {
+                let report = result.into();
+                bounds::check(&report)?;
+                Ok(report)
+            }
             (None, None, Some(error)) if line.percent.is_none() => Err(match line.class {
                 Some(Class::Transient) => DriverError::Transient(error),
                 Some(Class::NotSupported) => DriverError::NotSupported(error),
@@ -402,6 +407,10 @@ mod tests {
                 "'DONE' is not a value of ClusterStatus",
             ),
             (r#"{"result": {"node_groups": [{}]}}"#, "missing field `uuid`"),
+            (
+                r#"{"result": {"node_groups": [{"uuid": "g", "node_count": -2}]}}"#,
+                "node_groups[0].node_count must not be negative, it is -2",
+            ),
             (r#"{"error": "x", "class": "odd"}"#, "unknown variant `odd`"),
             (r#"{"progress": "x", "result": {}}"#, "a line holds either"),
             ("{}", "a line holds either"),

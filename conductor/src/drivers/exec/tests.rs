@@ -209,6 +209,15 @@ async fn a_crash_by_signal_is_transient() {
 }
 
 #[tokio::test]
+async fn a_code_above_those_of_signals_is_the_programs_own() {
+    let it = script("exit 255");
+    assert_eq!(
+        text(it.create().await),
+        "Permanent(\"driver script 1.0.0 (driver.sh) failed with exit code 255\")"
+    );
+}
+
+#[tokio::test]
 async fn a_program_that_says_nothing_has_failed() {
     let it = script("exit 0");
     assert!(text(it.create().await).contains("without a line that holds a result"));

@@ -27,6 +27,14 @@ impl Verdict {
         match seen {
             None => Self::Failed("the driver said nothing about the cluster".to_owned()),
             Some(Err(error)) => Self::Failed(error.to_string()),
+            Some(Ok(report)) if mixes_up_deletion(cluster.status, report.cluster.status) => {
+                let shown = |status: Option<ClusterStatus>| status.map_or("None", ClusterStatus::as_str);
+                Self::Failed(format!(
+                    "the driver reports {} of a cluster that is {}",
+                    shown(report.cluster.status),
+                    shown(cluster.status)
+                ))
+            }
             Some(Ok(report)) if changes(cluster, groups, &report) => Self::Changed(Box::new(report)),
             Some(Ok(_)) => Self::Unchanged,
         }
@@ -40,6 +48,18 @@ impl Verdict {
             Self::Failed(_) => "failed",
         }
     }
+}
+
+/// Whether the driver speaks of a deletion that nobody asked for, or of something else while one is going on.
+/// Taken at its word, it would have rows removed of a cluster that exists, or end a deletion that did nothing.
+fn mixes_up_deletion(now: Option<ClusterStatus>, reported: Option<ClusterStatus>) -> bool {
+    let deletes = |status: ClusterStatus| {
+        matches!(
+            status,
+            ClusterStatus::DeleteInProgress | ClusterStatus::DeleteFailed | ClusterStatus::DeleteComplete
+        )
+    };
+    matches!((now, reported), (Some(now), Some(reported)) if deletes(now) != deletes(reported))
 }
 
 fn changes(cluster: &Cluster, groups: &[NodeGroup], report: &DriverReport) -> bool {
@@ -129,6 +149,33 @@ mod tests {
             );
         }
         assert!(matches!(Verdict::of(&cluster(), &[], None), Verdict::Failed(_)));
+    }
+
+    #[test]
+    fn a_deletion_is_neither_made_up_nor_forgotten_by_a_driver() {
+        let looked = |now, reported| {
+            let mut cluster = cluster();
+            cluster.status = Some(now);
+            Verdict::of(&cluster, &[], Some(Ok(DriverReport::status(reported))))
+        };
+        assert_eq!(
+            looked(ClusterStatus::CreateInProgress, ClusterStatus::DeleteComplete),
+            Verdict::Failed(
+                "the driver reports DELETE_COMPLETE of a cluster that is CREATE_IN_PROGRESS".into()
+            )
+        );
+        assert!(matches!(
+            looked(ClusterStatus::DeleteInProgress, ClusterStatus::CreateComplete),
+            Verdict::Failed(_)
+        ));
+        assert!(matches!(
+            looked(ClusterStatus::DeleteInProgress, ClusterStatus::DeleteComplete),
+            Verdict::Changed(_)
+        ));
+        assert!(matches!(
+            looked(ClusterStatus::UpdateInProgress, ClusterStatus::RollbackComplete),
+            Verdict::Changed(_)
+        ));
     }
 
     #[test]
