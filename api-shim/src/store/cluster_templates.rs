@@ -5,7 +5,7 @@ use magnum_common::context::RequestContext;
 use magnum_common::db::read::cluster_templates::Visibility;
 use magnum_common::db::read::{self, SortKey};
 use magnum_common::db::write::cluster_templates::Written;
-use magnum_common::db::{AnyConnection, Database, DbError, write};
+use magnum_common::db::{AnyConnection, Database, DbError, lock, write};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::TemplateUuid;
 use magnum_common::model::ClusterTemplate;
@@ -108,17 +108,23 @@ pub async fn insert(database: &Database, mut template: ClusterTemplate) -> Resul
     Ok(done?)
 }
 
-/// Writes what changed and returns the template as its row is.
+/// Writes what changed and returns the template as its row is. `None`: the row is not as it was `before`, and
+/// nothing was written.
 pub async fn update(
     database: &Database,
     before: ClusterTemplate,
     after: ClusterTemplate,
-) -> Result<ClusterTemplate, ApiFault> {
-    let done: Result<ClusterTemplate, Failure> = database
+) -> Result<Option<ClusterTemplate>, ApiFault> {
+    let done: Result<Option<ClusterTemplate>, Failure> = database
         .transaction(move |connection| {
+            if lock::cluster_template(connection, &before.uuid)?
+                && row_of(connection, &before.uuid)? != before
+            {
+                return Ok(None);
+            }
             let written = write::cluster_templates::update(connection, &before, &after)?;
             told(&written, &before.uuid)?;
-            row_of(connection, &before.uuid)
+            row_of(connection, &before.uuid).map(Some)
         })
         .await;
     Ok(done?)

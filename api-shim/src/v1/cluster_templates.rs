@@ -176,11 +176,37 @@ pub async fn update(
     call.arguments(&[])?;
     let patch = patch::read(&body.json("patch")?, &rules::PATCH_RULES)?;
     call.widen_for_admin();
-    let before = store::cluster_templates::find(&app.database, &call.context, ident).await?;
+    let mut ident = ident;
+    for _ in 0..PATCH_ATTEMPTS {
+        let before = store::cluster_templates::find(&app.database, &call.context, ident).await?;
+        // Another attempt is for the same template, whatever it is called by then.
+        ident = before.uuid.to_string();
+        if let Some(template) = apply(&app, &call, &patch, before).await? {
+            let view = views::cluster_template::show(&template, &call.base, call.version);
+            return Ok(Json(view));
+        }
+    }
+    Err(Fault::new(
+        Exception::Conflict,
+        "The cluster template is being changed by others all the time. Nothing was written; please try again.",
+    )
+    .into())
+}
+
+/// How often a patch is applied anew because the template changed between reading and writing.
+const PATCH_ATTEMPTS: usize = 10;
+
+/// Applies a patch to the template as it was read; `None` when it is no longer so.
+async fn apply(
+    app: &App,
+    call: &Call,
+    patch: &patch::Patch,
+    before: ClusterTemplate,
+) -> Result<Option<ClusterTemplate>, ApiFault> {
     let target = Target::of(before.project_id.as_deref());
     policy::authorize(Rule::ClusterTemplateUpdate, &call.context, &target)?;
 
-    let mut after = patched(&patch, &before, call.version)?;
+    let mut after = patched(patch, &before, call.version)?;
     if after.network_driver != before.network_driver {
         after.network_driver = rules::network_driver(after.network_driver.as_deref(), &app.cluster_template)?;
     }
@@ -188,15 +214,10 @@ pub async fn update(
     rules::check_volume_driver(after.volume_driver.as_deref())?;
     rules::check_docker_volume(after.docker_storage_driver.as_deref(), after.docker_volume_size)?;
     if (after.public, after.hidden) != (before.public, before.hidden) {
-        authorize_publish(&call)?;
+        authorize_publish(call)?;
     }
-    resolve_again(&app, &call, &before, &mut after).await?;
-    let template = store::cluster_templates::update(&app.database, before, after).await?;
-    Ok(Json(views::cluster_template::show(
-        &template,
-        &call.base,
-        call.version,
-    )))
+    resolve_again(app, call, &before, &mut after).await?;
+    store::cluster_templates::update(&app.database, before, after).await
 }
 
 /// The template with the patch applied. The patch sees what a client of this version sees.
