@@ -17,7 +17,7 @@ use magnum_common::rpc::Transport;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tower::util::{MapRequest, MapRequestLayer};
+use tower::util::{MapRequest, MapRequestLayer, MapResponse, MapResponseLayer};
 use tower::{Layer as _, Service};
 
 use crate::auth::{Authenticator, UnsupportedStrategy};
@@ -25,7 +25,7 @@ use crate::conductor_api::ConductorApi;
 use crate::driver_catalog::DriverCatalog;
 use crate::image_catalog::FileCatalog;
 use crate::state::App;
-use crate::{health, metric_definitions, request, router};
+use crate::{faults, health, metric_definitions, request, router};
 
 /// How long running requests may take to end when the API stops.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -92,7 +92,7 @@ impl Api {
         let address = local_address(&listener, &settings.api);
         let mut servers = vec![serve(
             listener,
-            any_form(router::routes(Arc::clone(&app))),
+            outside(router::routes(Arc::clone(&app))),
             shutdown.clone(),
         )];
         let mut admin_address = None;
@@ -154,10 +154,13 @@ fn local_address(listener: &TcpListener, section: &ApiSection) -> SocketAddr {
         .unwrap_or_else(|_| SocketAddr::new(section.host, section.port))
 }
 
-/// The API's routes, for paths in any of their forms.
-fn any_form(router: Router) -> MapRequest<Router, fn(Request) -> Request> {
+type Outside = MapResponse<MapRequest<Router, fn(Request) -> Request>, fn(Response) -> Response>;
+
+/// The API's routes, with what has to stand outside of the router: paths in any of their forms, and `Allow`.
+fn outside(router: Router) -> Outside {
     let rewrite: fn(Request) -> Request = request::rewrite;
-    MapRequestLayer::new(rewrite).layer(router)
+    let withdraw_head: fn(Response) -> Response = faults::withdraw_head;
+    MapResponseLayer::new(withdraw_head).layer(MapRequestLayer::new(rewrite).layer(router))
 }
 
 /// Serves until told to stop.

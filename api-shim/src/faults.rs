@@ -20,6 +20,7 @@ use magnum_common::rpc::PublishError;
 use serde_json::{Value, json};
 
 use crate::microversion::{self, Version};
+use crate::request::method_sent;
 
 /// Who found the fault: it decides `code` in the body, and whether the answer carries version headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,6 +166,19 @@ impl From<DbError> for ApiFault {
                 "The database is not available at the moment. Please try again later.",
             );
         }
+        if let Some(column) = error.refused_value() {
+            tracing::warn!(error = %error, "the database does not take a value");
+            return Self::new(
+                StatusCode::BAD_REQUEST,
+                format!(
+                    "The database cannot store {}: too long, or with characters that its tables do not have.",
+                    column.map_or_else(
+                        || "one of the values".to_owned(),
+                        |name| format!("the value of {name}")
+                    ),
+                ),
+            );
+        }
         tracing::error!(error = %error, "a database request failed");
         Self::internal()
     }
@@ -236,12 +250,16 @@ pub async fn render(request: Request, next: Next) -> Response {
         .get::<RequestId>()
         .map(|id| id.as_str().to_owned())
         .unwrap_or_default();
-    let head = request.method() == Method::HEAD;
+    let head = method_sent(&request) == Method::HEAD;
+    let under_v1 = request.uri().path().starts_with("/v1");
     let response = next.run(request).await;
     let Some(fault) = fault_of(&response) else {
         return response;
     };
     let (mut parts, _) = response.into_parts();
+    if under_v1 {
+        parts.extensions.insert(HeadIsNotServed);
+    }
     let text = fault.body(&request_id).to_string();
     parts
         .headers
@@ -249,6 +267,28 @@ pub async fn render(request: Request, next: Next) -> Response {
     parts.headers.remove(header::CONTENT_LENGTH);
     let body = if head { Body::empty() } else { Body::from(text) };
     Response::from_parts(parts, body)
+}
+
+#[derive(Debug, Clone, Copy)]
+struct HeadIsNotServed;
+
+/// Takes HEAD out of `Allow`: the router names it wherever there is a GET, but under `/v1` it is not served. Stands
+/// outside of the router, which adds the header after every layer of its own.
+pub fn withdraw_head(mut response: Response) -> Response {
+    let headers = response.headers();
+    let allowed = headers.get(header::ALLOW).and_then(|value| value.to_str().ok());
+    let Some(allowed) = allowed.filter(|_| response.extensions().get::<HeadIsNotServed>().is_some()) else {
+        return response;
+    };
+    let methods: Vec<&str> = allowed
+        .split(',')
+        .map(str::trim)
+        .filter(|method| *method != "HEAD")
+        .collect();
+    if let Ok(value) = HeaderValue::from_str(&methods.join(", ")) {
+        response.headers_mut().insert(header::ALLOW, value);
+    }
+    response
 }
 
 /// The fault in a response; also made from a bare error status, so that nothing that stands between us and the

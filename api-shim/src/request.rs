@@ -88,19 +88,36 @@ impl<S: Send + Sync> FromRequestParts<S> for Ident {
 
 /// Gives a path its one form: no slash at the end, and `/v1` in front unless it is there, as Magnum routes
 /// (`/clusters` is `/v1/clusters`, which makes `bookmark` links work).
+///
+/// HEAD is not served under `/v1`, though the router would take it for a GET: it is routed as a method that no
+/// route has, so that it gets the router's own 405.
 pub fn rewrite(mut request: Request) -> Request {
     let uri = request.uri();
-    let Some(path) = routed_path(uri.path()) else {
-        return request;
-    };
-    let path_and_query = match uri.query() {
-        Some(query) => format!("{path}?{query}"),
-        None => path,
-    };
-    if let Ok(path_and_query) = path_and_query.parse::<PathAndQuery>() {
-        *request.uri_mut() = Uri::from(path_and_query);
+    if let Some(path) = routed_path(uri.path()) {
+        let path_and_query = match uri.query() {
+            Some(query) => format!("{path}?{query}"),
+            None => path,
+        };
+        if let Ok(path_and_query) = path_and_query.parse::<PathAndQuery>() {
+            *request.uri_mut() = Uri::from(path_and_query);
+        }
+    }
+    if request.method() == Method::HEAD && request.uri().path().starts_with("/v1") {
+        *request.method_mut() = Method::OPTIONS;
+        request.extensions_mut().insert(AsHead);
     }
     request
+}
+
+#[derive(Debug, Clone, Copy)]
+struct AsHead;
+
+/// The method that the client has sent.
+pub fn method_sent(request: &Request) -> Method {
+    match request.extensions().get::<AsHead>() {
+        Some(AsHead) => Method::HEAD,
+        None => request.method().clone(),
+    }
 }
 
 /// The path to route by; `None` when it stays as it is.
@@ -119,7 +136,7 @@ fn routed_path(path: &str) -> Option<String> {
 pub async fn identify(mut request: Request, next: Next) -> Response {
     let id = RequestId::random();
     request.extensions_mut().insert(id.clone());
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (method, path) = (method_sent(&request), request.uri().path().to_owned());
     let started = Instant::now();
     let mut response = next.run(request).await;
     let status = response.status();
@@ -142,9 +159,6 @@ pub async fn identify(mut request: Request, next: Next) -> Response {
 
 /// Middleware around the routes under `/v1`.
 pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    if request.method() == Method::HEAD {
-        return crate::faults::method_not_allowed().await.into_response();
-    }
     if !accepts_json(request.headers()) {
         return ApiFault::framework(
             StatusCode::NOT_ACCEPTABLE,
@@ -270,6 +284,18 @@ mod tests {
             .body(axum::body::Body::empty())
             .unwrap();
         assert_eq!(rewrite(request).uri(), "/v1/clusters?limit=1&x=%20");
+    }
+
+    #[test]
+    fn head_is_not_taken_for_a_get_under_v1() {
+        let rewritten = |path: &str| {
+            let request = Request::builder().method(Method::HEAD).uri(path);
+            rewrite(request.body(axum::body::Body::empty()).unwrap())
+        };
+        let request = rewritten("/clusters");
+        assert_ne!(request.method(), Method::HEAD);
+        assert_eq!(method_sent(&request), Method::HEAD);
+        assert_eq!(rewritten("/healthcheck").method(), Method::HEAD);
     }
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {

@@ -12,6 +12,7 @@ mod full_disk;
 mod manifests;
 mod messages;
 mod requests;
+mod values;
 
 use std::time::Duration;
 

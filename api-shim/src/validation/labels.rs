@@ -1,6 +1,9 @@
 //! Labels: what is stored, how a cluster's labels come from its template's, and how the two differ.
 
+use magnum_common::db::rows::json::to_text;
+use magnum_common::error::Fault;
 use magnum_common::model::StringMap;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::python;
@@ -11,6 +14,21 @@ pub fn stored(labels: &Map<String, Value>) -> StringMap {
         .iter()
         .map(|(key, value)| (key.clone(), python::str_of(value)))
         .collect()
+}
+
+/// Bytes of a dictionary's column, on the database with the smallest one (MySQL's `text`).
+const MOST_BYTES: usize = 65_535;
+
+/// Refuses a dictionary that its column cannot hold. Asked here, because a cluster is stored by a conductor after
+/// the client has got its 202.
+pub fn check_size(attribute: &str, labels: &impl Serialize) -> Result<(), Fault> {
+    let bytes = to_text(labels).len();
+    if bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    Err(Fault::invalid_parameter(format!(
+        "{attribute} takes {bytes} bytes as JSON, and at most {MOST_BYTES} can be stored."
+    )))
 }
 
 /// A cluster's labels: the template's when none were given; the given ones alone, or laid over the template's
@@ -85,6 +103,20 @@ mod tests {
             stored(&given),
             map(&[("n", "5"), ("t", "True"), ("f", "1.5"), ("s", "x")])
         );
+    }
+
+    #[test]
+    fn what_a_column_cannot_hold_is_refused_by_its_size_as_it_is_stored() {
+        let long = |text: &str, times| map(&[("a", text.repeat(times).as_str())]);
+        assert!(check_size("labels", &long("x", 65_535 - 9)).is_ok());
+        let fault = check_size("labels", &long("x", 65_535 - 8)).unwrap_err();
+        assert!(
+            fault.message.starts_with("labels takes 65536 bytes"),
+            "{}",
+            fault.message
+        );
+        // Six bytes each, as Python writes them.
+        assert!(check_size("labels", &long("ü", 20_000)).is_err());
     }
 
     #[test]

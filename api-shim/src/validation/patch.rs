@@ -126,7 +126,8 @@ fn operation(item: &Value, rules: &Rules) -> Result<Operation, Fault> {
     }
 
     let (name, whole) = attribute(&path);
-    if whole && (INTERNAL.contains(&name) || rules.internal.contains(&name)) {
+    // What is inside of an internal attribute (`/links/0`) is internal too.
+    if INTERNAL.contains(&name) || rules.internal.contains(&name) {
         return Err(refusal(format!(
             "'{path}' is an internal attribute and can not be updated"
         )));

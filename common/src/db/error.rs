@@ -77,6 +77,19 @@ impl DbError {
         matches!(self, Self::Unavailable(_) | Self::Refused(_) | Self::Full(_))
     }
 
+    /// When a value is at fault that the column's type cannot hold: the column's name, where the server tells it.
+    pub fn refused_value(&self) -> Option<Option<&str>> {
+        let Self::Query(DieselError::DatabaseError(_, info)) = self else {
+            return None;
+        };
+        let text = info.message();
+        let lower = text.to_ascii_lowercase();
+        REFUSED_VALUES
+            .iter()
+            .any(|known| lower.contains(known))
+            .then(|| column_named_in(text))
+    }
+
     /// Whether the connection that said it must not be used again.
     pub(super) fn breaks_connection(error: &DieselError) -> bool {
         matches!(classify(error), Class::Unavailable | Class::TimedOut)
@@ -86,6 +99,24 @@ impl DbError {
     pub(super) fn is_conflict(error: &DieselError) -> bool {
         matches!(classify(error), Class::Conflict)
     }
+}
+
+/// What the servers say of a value that does not fit, lower case.
+const REFUSED_VALUES: &[&str] = &[
+    "data too long for column",      // MySQL 1406
+    "incorrect string value",        // MySQL 1366: beyond the table's character set
+    "out of range value for column", // MySQL 1264
+    "value too long for type",       // PostgreSQL 22001
+    "invalid byte sequence",         // PostgreSQL 22021: the NUL character
+    "string or blob too big",        // SQLITE_TOOBIG
+];
+
+/// The column in a text like `… for column 'name' at row 1`; MariaDB writes `` `database`.`table`.`name` ``.
+fn column_named_in(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("for column ")?;
+    let (named, _) = rest.split_once(" at row")?;
+    let name = named.rsplit('.').next()?;
+    Some(name.trim_matches(['\'', '`']))
 }
 
 /// The texts of `DatabaseErrorKind::Unknown`, lower case, by what they mean.
@@ -294,6 +325,22 @@ mod tests {
             server_says("Data too long for column 'name' at row 1"),
             DbError::Query(_)
         ));
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_told_by_its_column_where_the_server_names_it() {
+        for (text, column) in [
+            ("Data too long for column 'labels' at row 1", Some(Some("labels"))),
+            (
+                "Incorrect string value: '\\xF0\\x9F\\x98\\x80' for column `m`.`cluster_template`.`name` at row 1",
+                Some(Some("name")),
+            ),
+            ("value too long for type character varying(255)", Some(None)),
+            ("invalid byte sequence for encoding \"UTF8\": 0x00", Some(None)),
+            ("syntax error at or near \"SELECT\"", None),
+        ] {
+            assert_eq!(server_says(text).refused_value(), column, "{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use magnum_common::error::{Exception, Fault};
 use serde_json::{Map, Value};
 
 use super::{Field, Kind, invalid};
+use crate::validation::labels::check_size;
 use crate::validation::python::{repr, str_of, type_name};
 
 const CLUSTER_NAME_MAX: usize = 242;
@@ -100,9 +101,19 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
 }
 
 fn text<'a>(field: &Field, value: &'a Value) -> Result<&'a str, Fault> {
-    value
+    let text = value
         .as_str()
-        .ok_or_else(|| invalid(field.name, value, "Value should be string"))
+        .ok_or_else(|| invalid(field.name, value, "Value should be string"))?;
+    if text.contains('\0') {
+        // PostgreSQL cannot store it, and nothing that a text names has one.
+        let shown = Value::String(text.replace('\0', "\\x00"));
+        return Err(invalid(
+            field.name,
+            &shown,
+            "Value should not have a NUL character",
+        ));
+    }
+    Ok(text)
 }
 
 fn length(field: &Field, text: &str, min: usize, max: usize) -> Result<(), Fault> {
@@ -201,5 +212,6 @@ fn labels(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Value, Fault> 
         }
         stored.insert(key.clone(), Value::String(str_of(label)));
     }
+    check_size(field.name, &stored)?;
     Ok(Value::Object(stored))
 }

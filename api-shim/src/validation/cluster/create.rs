@@ -104,6 +104,7 @@ pub fn check_composed(new: &NewCluster, template: &ClusterTemplate) -> Result<()
         template.docker_storage_driver.as_deref(),
         new.cluster.docker_volume_size,
     )?;
+    labels::check_size("labels", &new.cluster.labels)?;
     cluster_template::check_boot_volume(&new.cluster.labels)?;
     if new.master_count > 1 && !new.cluster.master_lb_enabled {
         return Err(Fault::invalid_parameter(

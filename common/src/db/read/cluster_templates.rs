@@ -93,6 +93,10 @@ pub fn find_by_name(
     visibility: &Visibility,
     name: &str,
 ) -> Result<Vec<ClusterTemplate>, DbError> {
+    if name.contains('\0') {
+        // PostgreSQL cannot hold such a name, nor be asked for it.
+        return Ok(Vec::new());
+    }
     let query = cluster_template::table
         .filter(cluster_template::name.eq(name.to_owned()))
         .into_boxed();

@@ -57,6 +57,10 @@ pub fn find_by_name(
     tenancy: &Tenancy,
     name: &str,
 ) -> Result<Vec<Cluster>, DbError> {
+    if name.contains('\0') {
+        // PostgreSQL cannot hold such a name, nor be asked for it.
+        return Ok(Vec::new());
+    }
     let query = cluster::table
         .filter(cluster::name.eq(name.to_owned()))
         .into_boxed();
