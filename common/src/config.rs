@@ -19,6 +19,7 @@ mod dump;
 mod files;
 mod ini;
 mod known;
+mod log_level;
 mod problem;
 mod reader;
 mod reference;
@@ -34,6 +35,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 pub use dump::dump;
+pub(crate) use log_level::log_level;
 pub use problem::{ConfigErrors, Place, Problem};
 pub use reference::reference;
 pub use sample::sample;

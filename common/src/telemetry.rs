@@ -24,7 +24,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt};
 
-use crate::config::{DefaultSection, Loaded, Settings};
+use crate::config::{DefaultSection, Loaded, Settings, log_level};
 use log_file::LogFile;
 
 /// Names of log fields; use as `info!({ field::CLUSTER } = %uuid, "…")`.
@@ -141,19 +141,6 @@ pub fn log_warnings(loaded: &Loaded) {
     }
 }
 
-/// The level that a word of `default_log_levels` means; also oslo's names.
-pub(crate) fn level(word: &str) -> Option<LevelFilter> {
-    Some(match word.to_ascii_uppercase().as_str() {
-        "NOTSET" | "TRACE" => LevelFilter::TRACE,
-        "DEBUG" => LevelFilter::DEBUG,
-        "INFO" => LevelFilter::INFO,
-        "WARN" | "WARNING" => LevelFilter::WARN,
-        "ERROR" | "CRITICAL" | "FATAL" => LevelFilter::ERROR,
-        "OFF" => LevelFilter::OFF,
-        _ => return None,
-    })
-}
-
 /// The file to log to, if any.
 fn log_path(options: &DefaultSection, program: &str) -> Option<PathBuf> {
     let dir = options.log_dir.as_deref();
@@ -176,7 +163,7 @@ fn targets(options: &DefaultSection) -> Targets {
         .with_targets(QUIET.iter().copied());
     for (target, word) in &options.default_log_levels {
         // Words were checked with the configuration.
-        if let Some(level) = level(word) {
+        if let Some(level) = log_level(word) {
             // `magnum.conductor` may mean a module path or one crate's name.
             for target in [target.replace('.', "::"), target.replace('.', "_")] {
                 let level = level.min(most(&target));

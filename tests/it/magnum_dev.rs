@@ -9,6 +9,7 @@ use magnum_tests::ports::free_port;
 use magnum_tests::process::{Finished, Launch, Program, Ready, built};
 use magnum_tests::rest::Rest;
 use magnum_tests::run_dir::run_dir;
+use nix::sys::signal::Signal;
 use serde_json::json;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,6 +32,15 @@ fn in_order(output: &str, texts: &[&str]) -> Result<()> {
         rest = &rest[at + text.len()..];
     }
     Ok(())
+}
+
+/// Where a demonstration logs, in its own words.
+fn log_of(output: &str) -> Result<&str> {
+    output
+        .lines()
+        .find_map(|line| line.strip_prefix("What it logs is in "))
+        .and_then(|line| line.split(", removed").next())
+        .context("it says where its log is")
 }
 
 const LIFE: [&str; 9] = [
@@ -65,12 +75,7 @@ async fn the_demonstration_shows_a_whole_life_in_plain_lines_and_leaves_nothing(
     )?;
     ensure!(done.stderr.is_empty(), "{}", done.stderr);
     ensure!(!done.stdout.contains(['\x1b', '\r']), "{:?}", done.stdout);
-    let log = done
-        .stdout
-        .lines()
-        .find_map(|line| line.strip_prefix("What it logs is in "))
-        .and_then(|line| line.split(", removed").next())
-        .context("it says where its log is")?;
+    let log = log_of(&done.stdout)?;
     ensure!(!Path::new(log).exists(), "{log} is left");
     Ok(())
 }
@@ -120,6 +125,22 @@ async fn a_demonstration_that_cannot_run_says_what_to_do() -> Result<()> {
         "{}",
         done.stderr
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_interrupted_demonstration_ends_soon_and_leaves_nothing() -> Result<()> {
+    let mut program = Launch::program("magnum-dev")?
+        .args(["demo", "--node-delay-ms", "60000"])
+        .spawn()?;
+    program.wait_log("building default-master", PATIENCE).await?;
+    program.signal(Signal::SIGINT)?;
+    // Far less than the node takes that is being built.
+    ensure!(!program.wait_end(PATIENCE / 2).await?.success());
+    let said = program.log();
+    ensure!(said.contains("magnum-dev: interrupted"), "{said}");
+    let log = log_of(&said)?;
+    ensure!(!Path::new(log).exists(), "{log} is left");
     Ok(())
 }
 

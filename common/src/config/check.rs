@@ -83,7 +83,7 @@ pub(super) fn together(
     }
 
     for (target, word) in &default.default_log_levels {
-        if crate::telemetry::level(word).is_none() {
+        if super::log_level(word).is_none() {
             let message =
                 format!("{target}={word}: write DEBUG, INFO, WARNING, ERROR or CRITICAL as the level");
             errors.push(problem("DEFAULT", "default_log_levels", &message));

@@ -61,10 +61,11 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
         }
     ));
     let toured = tokio::select! {
-        toured = tour(&service, &screen, &options) => toured,
-        _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
+        toured = tour(&service, &screen, &options) => Some(toured),
+        _ = tokio::signal::ctrl_c() => None,
     };
     service.stop().await;
+    let toured = toured.context("interrupted")?;
     if toured.is_err()
         && let Some(temporary) = temporary
     {

@@ -14,6 +14,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use magnum_common::config::{AuthStrategy, Settings};
@@ -86,7 +87,8 @@ impl State {
         settings.api.image_catalog_file = Some(at("images.json"));
         settings.conductor.journal_key_file = at("journal.key");
         // People watch.
-        settings.conductor.status_poll_interval = std::time::Duration::from_secs(1);
+        settings.conductor.status_poll_interval = Duration::from_secs(1);
+        settings.conductor.shutdown_timeout = Duration::from_secs(3);
         settings.drivers.driver_path = vec![at("drivers")];
         settings
     }

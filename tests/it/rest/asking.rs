@@ -233,3 +233,19 @@ async fn readiness_asks_the_database_and_the_broker() {
     );
     world.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_template_without_flavors_can_be_changed_and_used() {
+    let world = world().await;
+    let body = json!({"name": "bare", "image_id": "ubuntu-plain", "coe": "kubernetes"}).to_string();
+    let made = world.ask("alice", "POST", "/v1/clustertemplates", body).await;
+    assert_eq!((made.status, &made.body["flavor_id"]), (201, &Value::Null));
+    let patch = json!([{"op": "replace", "path": "/name", "value": "renamed"}]).to_string();
+    let changed = world
+        .ask("alice", "PATCH", "/v1/clustertemplates/bare", patch)
+        .await;
+    assert_eq!((changed.status, &changed.body["name"]), (200, &json!("renamed")));
+    let body = json!({"cluster_template_id": "renamed"}).to_string();
+    assert_eq!(world.ask("alice", "POST", "/v1/clusters", body).await.status, 202);
+    world.stop().await;
+}
