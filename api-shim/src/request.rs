@@ -202,9 +202,7 @@ fn keep_global_request_id(context: &mut RequestContext, headers: &HeaderMap) {
         .get(REQUEST_ID_HEADER)
         .and_then(|value| value.to_str().ok());
     if let Some(id) = id.filter(|id| is_request_id(id)) {
-        let mut values = std::mem::take(context).into_map();
-        values.insert("global_request_id".to_owned(), Value::String(id.to_owned()));
-        *context = RequestContext::from_map(values);
+        context.set("global_request_id", Value::String(id.to_owned()));
     }
 }
 

@@ -1,11 +1,20 @@
 //! The request context: who asked, as it travels in every message.
 //!
-//! Magnum's context has 25 keys (`to_dict` in `magnum/common/context.py`). A context that arrived is kept as it is, unknown
-//! keys included, and the parts that decisions need are read from it. The token and its document are secrets:
-//! `Debug` leaves them out.
+//! Magnum's context has 25 keys (`to_dict` in `magnum/common/context.py`). A context that arrived is kept as it is,
+//! unknown keys included, and the parts that decisions need are read from it. The token and its document are
+//! secrets: `Debug` leaves them out.
+//!
+//! The token's document holds the whole service catalogue: it is most of a message, and nothing here reads it. It
+//! is kept as the text it came as. Clones share everything.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
+use indexmap::IndexMap;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 use crate::ids::RequestId;
@@ -13,7 +22,43 @@ use crate::ids::RequestId;
 /// Who asked for something and with which rights. Keys have no `_context_` prefix here.
 #[derive(Clone, Default, PartialEq)]
 pub struct RequestContext {
-    values: Map<String, Value>,
+    values: Arc<IndexMap<String, Kept>>,
+}
+
+/// The key of the token's document.
+const TOKEN_INFO: &str = "auth_token_info";
+
+/// One value: read, or as it came.
+#[derive(Clone)]
+enum Kept {
+    Read(Value),
+    Text(Box<RawValue>),
+}
+
+impl Kept {
+    fn value(&self) -> Cow<'_, Value> {
+        match self {
+            Self::Read(value) => Cow::Borrowed(value),
+            // Valid JSON that is nested too deeply to be read counts as absent.
+            Self::Text(text) => Cow::Owned(serde_json::from_str(text.get()).unwrap_or_default()),
+        }
+    }
+}
+
+impl PartialEq for Kept {
+    fn eq(&self, other: &Self) -> bool {
+        self.value() == other.value()
+    }
+}
+
+impl Serialize for Kept {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            // Only JSON knows what a piece of JSON text is.
+            Self::Text(text) if serializer.is_human_readable() => text.serialize(serializer),
+            _ => self.value().serialize(serializer),
+        }
+    }
 }
 
 /// What a front end knows about the caller when it makes a context.
@@ -36,7 +81,26 @@ pub struct Caller {
 impl RequestContext {
     /// A context from the keys of a message, prefix already removed. Never fails: absent keys read as null.
     pub fn from_map(values: Map<String, Value>) -> Self {
-        Self { values }
+        let mut context = Self::default();
+        for (name, value) in values {
+            context.set(&name, value);
+        }
+        context
+    }
+
+    /// Takes the value of the key `name` out of a message that is being read.
+    pub(crate) fn take_value<'de, A: MapAccess<'de>>(
+        &mut self,
+        name: &str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        let value = if name == TOKEN_INFO {
+            Kept::Text(map.next_value()?)
+        } else {
+            Kept::Read(map.next_value()?)
+        };
+        Arc::make_mut(&mut self.values).insert(name.to_owned(), value);
+        Ok(())
     }
 
     /// A context for a caller of the REST API, with all 25 keys in Magnum's order.
@@ -78,7 +142,7 @@ impl RequestContext {
         }) else {
             return Self::default();
         };
-        Self { values }
+        Self::from_map(values)
     }
 
     /// The context of periodic work: admin, all tenants, no token.
@@ -95,21 +159,37 @@ impl RequestContext {
     }
 
     /// All keys, for sending (the sender adds the prefix).
-    pub fn as_map(&self) -> &Map<String, Value> {
-        &self.values
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &impl Serialize)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// All keys, owned.
-    pub fn into_map(self) -> Map<String, Value> {
-        self.values
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<Cow<'_, Value>> {
+        self.values.get(key).map(Kept::value)
+    }
+
+    /// Sets the value of a key.
+    pub fn set(&mut self, key: &str, value: Value) {
+        let kept = match key {
+            TOKEN_INFO => to_raw_value(&value).map_or(Kept::Read(value), Kept::Text),
+            _ => Kept::Read(value),
+        };
+        Arc::make_mut(&mut self.values).insert(key.to_owned(), kept);
+    }
+
+    fn read(&self, key: &str) -> Option<&Value> {
+        match self.values.get(key)? {
+            Kept::Read(value) => Some(value),
+            Kept::Text(_) => None,
+        }
     }
 
     fn text(&self, key: &str) -> Option<&str> {
-        self.values.get(key).and_then(Value::as_str)
+        self.read(key).and_then(Value::as_str)
     }
 
     fn flag(&self, key: &str) -> bool {
-        self.values.get(key).and_then(Value::as_bool).unwrap_or(false)
+        self.read(key).and_then(Value::as_bool).unwrap_or(false)
     }
 
     /// The caller's user.
@@ -139,17 +219,46 @@ impl RequestContext {
 
     /// Switches the tenant filter off or on.
     pub fn set_all_tenants(&mut self, on: bool) {
-        self.values.insert("all_tenants".to_owned(), Value::Bool(on));
+        self.set("all_tenants", Value::Bool(on));
     }
 
     /// The caller's roles.
     pub fn roles(&self) -> impl Iterator<Item = &str> {
-        self.values
-            .get("roles")
+        self.read("roles")
             .and_then(Value::as_array)
             .into_iter()
             .flatten()
             .filter_map(Value::as_str)
+    }
+}
+
+impl Serialize for RequestContext {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.entries())
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestContext {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+
+        impl<'de> Visitor<'de> for Keys {
+            type Value = RequestContext;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the keys of a context")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RequestContext, A::Error> {
+                let mut context = RequestContext::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    context.take_value(&key, &mut map)?;
+                }
+                Ok(context)
+            }
+        }
+
+        deserializer.deserialize_map(Keys)
     }
 }
 
@@ -178,10 +287,35 @@ mod tests {
             ..Caller::default()
         };
         let context = RequestContext::for_caller(&caller, &RequestId::new("req-1"));
-        assert_eq!(context.as_map().len(), 25);
-        assert_eq!(context.as_map()["auth_token"], "tok-1");
-        assert_eq!(context.as_map()["user_identity"], "u p - - -");
+        assert_eq!(context.entries().count(), 25);
+        assert_eq!(*context.get("auth_token").unwrap(), "tok-1");
+        assert_eq!(*context.get("user_identity").unwrap(), "u p - - -");
         assert!(!format!("{context:?}").contains("tok-1"));
+    }
+
+    #[test]
+    fn a_context_is_written_as_it_was_read() {
+        let text = r#"{"user_id":"u","auth_token_info":{"token": {"catalog":[1.50,"ü"]}},"later_key":[{}]}"#;
+        let context: RequestContext = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&context).unwrap(), text);
+        let value: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(*context.get("auth_token_info").unwrap(), value["auth_token_info"]);
+        assert_eq!(serde_json::to_value(&context).unwrap(), value);
+        assert_eq!(
+            serde_json::from_value::<RequestContext>(value.clone()).unwrap(),
+            context
+        );
+        let packed = rmp_serde::to_vec_named(&context).unwrap();
+        assert_eq!(rmp_serde::from_slice::<Value>(&packed).unwrap(), value);
+    }
+
+    #[test]
+    fn a_document_nested_too_deeply_to_be_read_travels_on_and_reads_as_null() {
+        let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+        let text = format!(r#"{{"auth_token_info":{deep}}}"#);
+        let context: RequestContext = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&context).unwrap(), text);
+        assert!(context.get("auth_token_info").unwrap().is_null());
     }
 
     #[test]

@@ -162,10 +162,8 @@ impl FakeDriver {
                     .map_or(-1, |group| group.node_count),
                 token: call
                     .context
-                    .as_map()
                     .get("auth_token")
-                    .and_then(|token| token.as_str())
-                    .map(str::to_owned),
+                    .and_then(|token| token.as_str().map(str::to_owned)),
                 end: "dropped",
             });
             calls.len() - 1

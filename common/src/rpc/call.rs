@@ -130,10 +130,10 @@ async fn deliver(mut listener: Listener, waiting: Waiting, stop: CancellationTok
             () = stop.cancelled() => break,
             next = listener.recv() => next,
         };
-        let Some((message, delivery)) = next else {
+        let Some(delivery) = next else {
             break;
         };
-        match envelope::decode::<WireReply>(&message, MAX_BODY_BYTES) {
+        match envelope::decode::<WireReply>(delivery.message(), MAX_BODY_BYTES) {
             Ok((reply, _)) => hand_over(reply, &waiting),
             // The call it was for goes on waiting, as with a Python client: nothing says which one it is.
             Err(error) => tracing::warn!(%error, "unreadable reply dropped"),

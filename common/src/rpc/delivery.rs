@@ -10,10 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::client::publish_until;
 use super::message::{OutgoingMessage, RawMessage};
 use super::target;
 use super::topology::Declaration;
@@ -29,15 +27,12 @@ const SET_ASIDE_PATIENCE: Duration = Duration::from_secs(30);
 /// Pause before a message that could not be set aside is returned, so that it does not spin.
 const RETURN_PAUSE: Duration = Duration::from_secs(1);
 
-/// How a transport settles one of its deliveries.
-#[async_trait]
+/// How a transport settles one of its deliveries. It only takes the word; telling the broker is its own work.
 pub(super) trait Settle: Send + Sync {
     /// Done with it.
-    async fn ack(&self);
+    fn ack(&self);
     /// Not done: back to the queue, or gone.
-    async fn reject(&self, requeue: bool);
-    /// Dropped: back to the queue, without waiting.
-    fn abandon(&self);
+    fn reject(&self, requeue: bool);
 }
 
 /// Where messages go that cannot be handled.
@@ -53,7 +48,7 @@ pub(super) struct DeadLetters {
 /// A message that the broker has lent us.
 pub struct Delivery {
     settle: Option<Box<dyn Settle>>,
-    // Kept to be set aside unchanged; `Bytes` shares the body with whoever decodes it.
+    // Kept to be set aside unchanged.
     message: RawMessage,
     dead_letters: Option<Arc<DeadLetters>>,
 }
@@ -72,22 +67,27 @@ impl Delivery {
         self
     }
 
+    /// What was delivered.
+    pub fn message(&self) -> &RawMessage {
+        &self.message
+    }
+
     /// Whether the broker delivered it before.
     pub fn redelivered(&self) -> bool {
         self.message.redelivered
     }
 
-    /// The message is taken care of.
+    /// The message is taken care of. The broker learns it soon, together with others.
     pub async fn ack(mut self) {
         if let Some(settle) = self.settle.take() {
-            settle.ack().await;
+            settle.ack();
         }
     }
 
     /// The message is not taken care of: the broker shall deliver it again, to us or to somebody else.
     pub async fn requeue(mut self) {
         if let Some(settle) = self.settle.take() {
-            settle.reject(true).await;
+            settle.reject(true);
         }
     }
 
@@ -103,7 +103,7 @@ impl Delivery {
                 "message rejected; set [conductor] dead_letter_queue to keep such messages"
             );
             if let Some(settle) = self.settle.take() {
-                settle.reject(false).await;
+                settle.reject(false);
             }
             return;
         };
@@ -161,7 +161,7 @@ fn shorten(reason: &str) -> &str {
 impl Drop for Delivery {
     fn drop(&mut self) {
         if let Some(settle) = self.settle.take() {
-            settle.abandon();
+            settle.reject(true);
         }
     }
 }

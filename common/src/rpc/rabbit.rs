@@ -17,6 +17,7 @@ mod listener;
 mod open;
 mod reconnect;
 mod sender;
+mod settle;
 mod tls;
 
 use std::sync::Arc;

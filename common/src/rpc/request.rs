@@ -7,7 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -74,7 +74,7 @@ pub struct WireRequest {
     reply_queue: Option<String>,
     timeout: Option<Value>,
     unique_id: Option<String>,
-    context: Map<String, Value>,
+    context: RequestContext,
 }
 
 impl<'de> Deserialize<'de> for WireRequest {
@@ -100,12 +100,12 @@ impl<'de> Deserialize<'de> for WireRequest {
                         "_reply_q" => request.reply_queue = map.next_value()?,
                         "_timeout" => request.timeout = Some(map.next_value()?),
                         "_unique_id" => request.unique_id = map.next_value()?,
-                        other => {
-                            let value: Value = map.next_value()?;
-                            if let Some(name) = other.strip_prefix(CONTEXT_PREFIX) {
-                                request.context.insert(name.to_owned(), value);
+                        other => match other.strip_prefix(CONTEXT_PREFIX) {
+                            Some(name) => request.context.take_value(name, &mut map)?,
+                            None => {
+                                let IgnoredAny = map.next_value()?;
                             }
-                        }
+                        },
                     }
                 }
                 Ok(request)
@@ -163,7 +163,7 @@ impl WireRequest {
         Ok(Request {
             method,
             args,
-            context: RequestContext::from_map(self.context),
+            context: self.context,
             unique_id: self.unique_id.map(MessageId::new),
             call_monitor: self.timeout.as_ref().and_then(monitor),
             reply,
@@ -240,7 +240,7 @@ impl Serialize for Request {
             map.serialize_entry("_unique_id", id)?;
         }
         let mut key = String::from(CONTEXT_PREFIX);
-        for (name, value) in self.context.as_map() {
+        for (name, value) in self.context.entries() {
             key.truncate(CONTEXT_PREFIX.len());
             key.push_str(name);
             map.serialize_entry(&key, value)?;

@@ -77,8 +77,8 @@ impl RpcServer {
     /// The next request; none after [`Self::stop`] or the transport's end. Safe to cancel.
     pub async fn recv(&mut self) -> Option<Incoming> {
         loop {
-            let (message, delivery) = self.listener.recv().await?;
-            if let Some(incoming) = self.take_in(&message, delivery) {
+            let delivery = self.listener.recv().await?;
+            if let Some(incoming) = self.take_in(delivery) {
                 return Some(incoming);
             }
         }
@@ -87,8 +87,8 @@ impl RpcServer {
     /// A request that has arrived already, to fill a batch.
     pub fn try_recv(&mut self) -> Option<Incoming> {
         loop {
-            let (message, delivery) = self.listener.try_recv()?;
-            if let Some(incoming) = self.take_in(&message, delivery) {
+            let delivery = self.listener.try_recv()?;
+            if let Some(incoming) = self.take_in(delivery) {
                 return Some(incoming);
             }
         }
@@ -110,9 +110,9 @@ impl RpcServer {
     }
 
     /// Decodes; deals with what cannot be handled, beside the caller, so that it never waits for the broker.
-    fn take_in(&self, message: &RawMessage, delivery: Delivery) -> Option<Incoming> {
+    fn take_in(&self, delivery: Delivery) -> Option<Incoming> {
         let delivery = delivery.with_dead_letters(self.dead_letters.clone());
-        match decode(message) {
+        match decode(delivery.message()) {
             Ok(request) => Some(Incoming { request, delivery }),
             Err(Refusal::Undecodable(reason)) => {
                 tokio::spawn(async move { delivery.dead_letter(&reason).await });

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
 use super::delivery::Delivery;
-use super::message::{OutgoingMessage, RawMessage};
+use super::message::OutgoingMessage;
 use super::options::{OptionsError, RabbitOptions};
 use super::topology::Declaration;
 
@@ -131,7 +131,7 @@ pub enum Health {
 /// Deliveries of one [`ListenSpec`].
 #[derive(Debug)]
 pub struct Listener {
-    pub(super) deliveries: mpsc::UnboundedReceiver<(RawMessage, Delivery)>,
+    pub(super) deliveries: mpsc::UnboundedReceiver<Delivery>,
     pub(super) commands: mpsc::UnboundedSender<ListenCommand>,
 }
 
@@ -148,12 +148,12 @@ pub(super) enum ListenCommand {
 
 impl Listener {
     /// The next delivery; none after the listener has stopped. Safe to cancel.
-    pub async fn recv(&mut self) -> Option<(RawMessage, Delivery)> {
+    pub async fn recv(&mut self) -> Option<Delivery> {
         self.deliveries.recv().await
     }
 
     /// A delivery that is here already.
-    pub fn try_recv(&mut self) -> Option<(RawMessage, Delivery)> {
+    pub fn try_recv(&mut self) -> Option<Delivery> {
         self.deliveries.try_recv().ok()
     }
 

@@ -165,8 +165,8 @@ impl ExecDriver {
 }
 
 fn token(about: &DriverCall<'_>) -> Option<String> {
-    let token = about.context.as_map().get("auth_token")?.as_str()?;
-    Some(token.to_owned())
+    let token = about.context.get("auth_token")?;
+    token.as_str().map(str::to_owned)
 }
 
 #[async_trait]

@@ -189,7 +189,7 @@ impl Acceptor {
         incoming.message = incoming
             .message
             .filter(|id| id.as_str().len() <= MESSAGE_ID && !id.as_str().contains('\0'));
-        let context = serde_json::to_vec(incoming.context.as_map()).unwrap_or_default();
+        let context = serde_json::to_vec(&incoming.context).unwrap_or_default();
         let sealed = self
             .key
             .seal(&context)

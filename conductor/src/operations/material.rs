@@ -122,7 +122,6 @@ pub fn context(key: &JournalKey, operation: &Operation) -> Result<RequestContext
     key.open(sealed)
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .map(RequestContext::from_map)
         .ok_or_else(|| {
             "The request's context cannot be opened: all conductors need the same [conductor] journal_key_file, \
              and it has to keep the old keys."

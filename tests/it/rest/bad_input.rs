@@ -152,7 +152,7 @@ async fn a_request_id_of_another_service_travels_on_and_ours_is_answered() {
     let ours = &answer.headers["x-openstack-request-id"];
     assert_ne!(ours, theirs);
     let request = world.asked.recv().await.unwrap();
-    assert_eq!(request.context.as_map()["global_request_id"], theirs);
+    assert_eq!(*request.context.get("global_request_id").unwrap(), theirs);
     assert_eq!(request.context.request_id(), Some(ours.as_str()));
     world.stop().await;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use magnum_common::rpc::topology::{self, Declaration};
 use magnum_common::rpc::{
-    Answer, Incoming, ListenSpec, Listener, MAX_BODY_BYTES, OutgoingMessage, RpcOptions, RpcServer,
+    Answer, Delivery, Incoming, ListenSpec, Listener, MAX_BODY_BYTES, OutgoingMessage, RpcOptions, RpcServer,
     Transport, WireReply, connect_with, decode, direct, reply,
 };
 use serde_json::{Value, json};
@@ -97,11 +97,10 @@ impl Bed {
         let fate = async {
             tokio::select! {
                 Some(incoming) = self.server.recv() => echo(self.transport.as_ref(), incoming, &mut self.replies).await,
-                Some((message, delivery)) = self.replies.recv() => {
-                    delivery.ack().await;
-                    Fate::Answered(decode::<WireReply>(&message, MAX_BODY_BYTES).unwrap().0.answer().unwrap())
+                Some(delivery) = self.replies.recv() => {
+                    Fate::Answered(answer(delivery).await)
                 }
-                Some((_, delivery)) = self.dead.recv() => {
+                Some(delivery) = self.dead.recv() => {
                     delivery.ack().await;
                     Fate::SetAside
                 }
@@ -123,15 +122,13 @@ async fn echo(transport: &dyn Transport, incoming: Incoming, replies: &mut Liste
         // Some experiments name a reply queue that never existed.
         return Fate::Handled;
     }
-    let (message, delivery) = replies.recv().await.unwrap();
+    Fate::Answered(answer(replies.recv().await.unwrap()).await)
+}
+
+async fn answer(delivery: Delivery) -> Answer {
+    let reply = decode::<WireReply>(delivery.message(), MAX_BODY_BYTES).unwrap().0;
     delivery.ack().await;
-    Fate::Answered(
-        decode::<WireReply>(&message, MAX_BODY_BYTES)
-            .unwrap()
-            .0
-            .answer()
-            .unwrap(),
-    )
+    reply.answer().unwrap()
 }
 
 #[tokio::test]

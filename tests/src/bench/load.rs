@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use magnum_common::clock::utc_now;
-use magnum_common::context::RequestContext;
 use magnum_common::ids::MessageId;
 use magnum_common::rpc::topology::{Declaration, control_exchange, topic_queue};
 use magnum_common::rpc::{
@@ -112,9 +111,7 @@ impl Load {
         let sent = now_us();
         let mut request = self.request.clone();
         request.unique_id = Some(MessageId::random());
-        let mut context = request.context.into_map();
-        context.insert(SENT.to_owned(), json!(sent));
-        request.context = RequestContext::from_map(context);
+        request.context.set(SENT, json!(sent));
         let uuid = request
             .args
             .get_mut("cluster")

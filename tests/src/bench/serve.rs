@@ -65,7 +65,7 @@ async fn ours(url: &str, mut tally: Tally) -> Result<()> {
         for Incoming { request, delivery } in batch {
             match request.reply {
                 None => {
-                    let sent = request.context.as_map().get(SENT).and_then(Value::as_i64);
+                    let sent = request.context.get(SENT).and_then(|sent| sent.as_i64());
                     tally.handled(sent);
                     done.push(delivery);
                 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::broker::{Broker, ConsumerId, Lent, Tag};
 use crate::rpc::delivery::{Delivery, Settle};
-use crate::rpc::message::{OutgoingMessage, RawMessage};
+use crate::rpc::message::OutgoingMessage;
 use crate::rpc::options::RabbitOptions;
 use crate::rpc::topology::Declaration;
 use crate::rpc::transport::{
@@ -137,7 +137,7 @@ impl Listening {
 
     async fn run(
         mut self,
-        to_listener: mpsc::UnboundedSender<(RawMessage, Delivery)>,
+        to_listener: mpsc::UnboundedSender<Delivery>,
         mut orders: mpsc::UnboundedReceiver<ListenCommand>,
         stop: CancellationToken,
     ) {
@@ -161,8 +161,8 @@ impl Listening {
                 lent = self.lent.recv() => {
                     let Some(lent) = lent else { break None };
                     let settle = Settler { broker: Arc::clone(&self.broker), tag: lent.tag };
-                    let delivery = Delivery::new(Box::new(settle), lent.message.clone());
-                    if to_listener.send((lent.message, delivery)).is_err() {
+                    let delivery = Delivery::new(Box::new(settle), lent.message);
+                    if to_listener.send(delivery).is_err() {
                         break None;
                     }
                 }
@@ -183,17 +183,12 @@ struct Settler {
     tag: Tag,
 }
 
-#[async_trait]
 impl Settle for Settler {
-    async fn ack(&self) {
+    fn ack(&self) {
         self.broker.settle(self.tag, false);
     }
 
-    async fn reject(&self, requeue: bool) {
+    fn reject(&self, requeue: bool) {
         self.broker.settle(self.tag, requeue);
-    }
-
-    fn abandon(&self) {
-        self.broker.settle(self.tag, true);
     }
 }

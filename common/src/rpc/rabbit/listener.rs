@@ -8,19 +8,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use async_trait::async_trait;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Fuse, FusedFuture as _};
 use futures::stream::{BoxStream, SelectAll, StreamExt, once};
-use lapin::options::{BasicAckOptions, BasicRejectOptions, QueueDeleteOptions};
-use lapin::types::AMQPValue;
-use lapin::{Acker, Channel, Connection, Consumer, Event};
+use lapin::options::QueueDeleteOptions;
+use lapin::types::{AMQPValue, DeliveryTag};
+use lapin::{Channel, Connection, Consumer, Event};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::declare::{Declarer, Mismatches, cancel, consume};
 use super::open::{Opener, explain, short};
+use super::settle::{Ledger, Settlement, Settler, tell};
 use super::{ListenerCounts, reconnect};
-use crate::rpc::delivery::{Delivery, Settle};
+use crate::rpc::delivery::Delivery;
 use crate::rpc::message::RawMessage;
 use crate::rpc::options::RabbitOptions;
 use crate::rpc::topology::Declaration;
@@ -46,7 +48,7 @@ enum End {
 
 /// What comes out of a consumer.
 enum Item {
-    Message(Box<(RawMessage, Delivery)>),
+    Message(DeliveryTag, Box<RawMessage>),
     Broken(String),
     /// Cancelled, by us or by the broker.
     Over,
@@ -79,6 +81,16 @@ struct Session {
     consumers: usize,
     /// Consumers that were cancelled on order, and whose end has not come out of `items` yet.
     ending: usize,
+    ends: Ends,
+}
+
+/// What became of the session's deliveries.
+struct Ends {
+    ledger: Ledger,
+    settlements: mpsc::UnboundedReceiver<Settlement>,
+    settler: mpsc::UnboundedSender<Settlement>,
+    /// Being told to the broker; the next round gathers meanwhile.
+    telling: Fuse<BoxFuture<'static, lapin::Result<()>>>,
 }
 
 impl Supervisor {
@@ -100,7 +112,7 @@ impl Supervisor {
 
     pub(super) async fn run(
         self,
-        out: mpsc::UnboundedSender<(RawMessage, Delivery)>,
+        out: mpsc::UnboundedSender<Delivery>,
         commands: mpsc::UnboundedReceiver<ListenCommand>,
         stop: CancellationToken,
         ready: oneshot::Sender<()>,
@@ -121,7 +133,7 @@ impl Supervisor {
     /// Sessions, one after the other, until stopped. Counted as down whenever it is not inside a session.
     async fn live(
         &self,
-        out: &mpsc::UnboundedSender<(RawMessage, Delivery)>,
+        out: &mpsc::UnboundedSender<Delivery>,
         orders: &mut Orders,
         ready: oneshot::Sender<()>,
     ) -> Stopped {
@@ -181,6 +193,7 @@ impl Supervisor {
             items,
             consumers: 0,
             ending: 0,
+            ends: Ends::new(),
         };
         self.consume_unless(paused, &mut session).await?;
         Ok(session)
@@ -203,7 +216,7 @@ impl Supervisor {
     async fn session(
         &self,
         mut session: Session,
-        out: &mpsc::UnboundedSender<(RawMessage, Delivery)>,
+        out: &mpsc::UnboundedSender<Delivery>,
         orders: &mut Orders,
     ) -> End {
         let end = loop {
@@ -231,10 +244,16 @@ impl Supervisor {
                         }
                     }
                 },
+                told = &mut session.ends.telling => if let Err(error) = told {
+                    break End::Lost(explain(&error));
+                },
+                Some(first) = session.ends.settlements.recv(), if session.ends.telling.is_terminated() => {
+                    session.ends.tell(&session.channel, Some(first));
+                }
                 Some(item) = session.items.next() => match item {
-                    Item::Message(message) => {
+                    Item::Message(tag, message) => {
                         // A receiver that has just gone shows at `out.closed()`; the delivery returns by itself.
-                        let _gone = out.send(*message);
+                        let _gone = out.send(session.ends.lend(tag, *message));
                     }
                     Item::Broken(reason) => break End::Lost(reason),
                     Item::Over if session.ending > 0 => session.ending -= 1,
@@ -247,11 +266,58 @@ impl Supervisor {
             End::Lost(_) => None,
         };
         // The broker may be gone; then there is nothing to close.
-        let Session {
-            connection, channel, ..
-        } = session;
-        let _late = timeout(CLOSE_TIMEOUT, close(&connection, &channel, delete)).await;
+        let _late = timeout(CLOSE_TIMEOUT, session.close(delete)).await;
         end
+    }
+}
+
+impl Session {
+    /// Tells what is settled, and says goodbye.
+    async fn close(mut self, delete: Option<&str>) {
+        if !self.ends.telling.is_terminated() {
+            let _lost = (&mut self.ends.telling).await;
+        }
+        self.ends.tell(&self.channel, None);
+        let _lost = (&mut self.ends.telling).await;
+        if let Some(queue) = delete.and_then(|queue| short(queue).ok()) {
+            let _lost = self
+                .channel
+                .queue_delete(queue, QueueDeleteOptions::default())
+                .await;
+        }
+        let _lost = self.connection.close(200, "OK".into()).await;
+    }
+}
+
+impl Ends {
+    fn new() -> Self {
+        let (settler, settlements) = mpsc::unbounded_channel();
+        Self {
+            ledger: Ledger::default(),
+            settlements,
+            settler,
+            telling: Fuse::terminated(),
+        }
+    }
+
+    /// A delivery to be handed out.
+    fn lend(&mut self, tag: DeliveryTag, message: RawMessage) -> Delivery {
+        self.ledger.lent(tag);
+        let settler = Settler {
+            tag,
+            settlements: self.settler.clone(),
+        };
+        Delivery::new(Box::new(settler), message)
+    }
+
+    /// Begins to tell everything that is settled by now.
+    fn tell(&mut self, channel: &Channel, first: Option<Settlement>) {
+        let mut settled: Vec<Settlement> = first.into_iter().collect();
+        while let Ok(next) = self.settlements.try_recv() {
+            settled.push(next);
+        }
+        let frames = self.ledger.settle(&settled);
+        self.telling = tell(channel.clone(), frames).boxed().fuse();
     }
 }
 
@@ -305,13 +371,6 @@ impl Orders {
     }
 }
 
-async fn close(connection: &Connection, channel: &Channel, delete: Option<&str>) {
-    if let Some(queue) = delete.and_then(|queue| short(queue).ok()) {
-        let _lost = channel.queue_delete(queue, QueueDeleteOptions::default()).await;
-    }
-    let _lost = connection.close(200, "OK".into()).await;
-}
-
 /// Word of the connection's loss, which no consumer gives while there is none.
 fn losses_of(connection: &Connection) -> BoxStream<'static, Item> {
     let events = connection.events_listener();
@@ -328,14 +387,14 @@ fn items_of(consumer: Consumer) -> BoxStream<'static, Item> {
     let queue = consumer.queue().to_string();
     consumer
         .map(move |delivery| match delivery {
-            Ok(delivery) => Item::Message(Box::new(take(delivery, &queue))),
+            Ok(delivery) => Item::Message(delivery.delivery_tag, Box::new(take(delivery, &queue))),
             Err(error) => Item::Broken(explain(&error)),
         })
         .chain(once(async { Item::Over }))
         .boxed()
 }
 
-fn take(delivery: lapin::message::Delivery, queue: &str) -> (RawMessage, Delivery) {
+fn take(delivery: lapin::message::Delivery, queue: &str) -> RawMessage {
     let properties = &delivery.properties;
     let compression = properties.headers().as_ref().and_then(|headers| {
         let value = headers.inner().get("compression")?;
@@ -345,44 +404,12 @@ fn take(delivery: lapin::message::Delivery, queue: &str) -> (RawMessage, Deliver
             _ => None,
         }
     });
-    let message = RawMessage {
+    RawMessage {
         queue: queue.to_owned(),
         content_type: properties.content_type().as_ref().map(ToString::to_string),
         content_encoding: properties.content_encoding().as_ref().map(ToString::to_string),
         compression,
         redelivered: delivery.redelivered,
         body: delivery.data.into(),
-    };
-    let settle = Box::new(Settler(delivery.acker));
-    (message.clone(), Delivery::new(settle, message))
-}
-
-/// Settles with the channel it came on. After a reconnect that is gone, and the message comes again.
-struct Settler(Acker);
-
-#[async_trait]
-impl Settle for Settler {
-    async fn ack(&self) {
-        match self.0.ack(BasicAckOptions::default()).await {
-            Ok(true) => {}
-            Ok(false) => tracing::debug!("acknowledgement came after the connection was lost"),
-            Err(error) => tracing::debug!(%error, "acknowledgement not delivered"),
-        }
-    }
-
-    async fn reject(&self, requeue: bool) {
-        if let Err(error) = self.0.reject(BasicRejectOptions { requeue }).await {
-            tracing::debug!(%error, "rejection not delivered");
-        }
-    }
-
-    fn abandon(&self) {
-        let acker = self.0.clone();
-        // Outside a runtime the process is ending, and the closed connection returns the message.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                let _lost = acker.reject(BasicRejectOptions { requeue: true }).await;
-            });
-        }
     }
 }

@@ -21,6 +21,11 @@ use crate::rpc::url::{BrokerHost, RabbitUrl, UrlError};
 /// Longest wait for one host, handshake included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The largest frame we take and send. lapin keeps 32 of them per direction and connection in memory, so the
+/// broker's own limit of 128 KiB would cost 8 MiB per connection; a larger message takes more frames, which costs
+/// little. Requests are some 7 KiB.
+const FRAME_MAX: u32 = 32 * 1024;
+
 /// Names on this wire are at most this long.
 const MAX_SHORT_STRING: usize = 255;
 
@@ -120,6 +125,7 @@ impl Opener {
             vhost: self.url.virtual_host.clone(),
             query: AMQPQueryString {
                 heartbeat: Some(self.heartbeat),
+                frame_max: Some(FRAME_MAX),
                 auth_mechanism: Some(self.login),
                 ..AMQPQueryString::default()
             },

@@ -3,6 +3,8 @@
 //! The whole of it, for authors of drivers, is docs/drivers.md; this is its code and nothing else. Answers are
 //! read strictly: an unknown field is a mistake that its author wants to hear about.
 
+use std::borrow::Cow;
+
 use magnum_common::context::RequestContext;
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
 use magnum_common::model::{
@@ -189,8 +191,7 @@ fn template(template: &ClusterTemplate) -> Value {
 
 /// Only what a program needs to act for the user.
 fn context(context: &RequestContext) -> Value {
-    let keys = context.as_map();
-    let key = |name: &str| keys.get(name).cloned().unwrap_or(Value::Null);
+    let key = |name: &str| context.get(name).map(Cow::into_owned).unwrap_or_default();
     json!({
         "user_id": context.user_id(),
         "project_id": context.project_id(),
