@@ -60,7 +60,7 @@ pub use request::{Malformed, ReplyAddress, Request, WireRequest};
 pub use server::{Incoming, RpcServer, reply};
 pub use target::{Names, Route, Target, direct, new_server_id};
 pub use topology::{Argument, Declaration, Exchange, ExchangeKind, Queue};
-pub use transport::{Health, ListenSpec, Listener, PublishError, Transport, TransportError};
+pub use transport::{Flow, Health, ListenSpec, Listener, PublishError, Transport, TransportError};
 pub use url::{BrokerHost, RabbitUrl, TransportUrl, UrlError};
 
 /// A transport as the settings say. Reads TLS files; the network is first used by a publish or a listener, so

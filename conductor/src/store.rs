@@ -5,27 +5,48 @@
 //! comparing the one it changes from; everything else is what a driver or a caller told, written column by
 //! column as Magnum does, since other services write other columns of the same rows.
 
-/// Many rows in one `INSERT`. diesel's common subset of the three databases has none, so it is said per database
-/// (SQLite takes them one by one, inside the same transaction).
+/// Rows of a statement that stays prepared: a full batch of requests is some of these, which the server need not
+/// parse again.
+pub(crate) const ROWS_AT_ONCE: usize = 32;
+
+/// A slice of rows, many in one `INSERT`. diesel's common subset of the three databases has none, so it is said per
+/// database (SQLite takes them one by one, inside the same transaction).
 macro_rules! insert_many {
     ($conn:expr, $table:expr, $rows:expr) => {
         match $conn {
             #[cfg(feature = "postgres")]
             magnum_common::db::AnyConnection::Postgres(conn) => {
-                diesel::insert_into($table).values($rows).execute(conn)
+                $crate::store::insert_in_parts!(conn, $table, $rows)
             }
             #[cfg(feature = "mysql")]
             magnum_common::db::AnyConnection::Mysql(conn) => {
-                diesel::insert_into($table).values($rows).execute(conn)
+                $crate::store::insert_in_parts!(conn, $table, $rows)
             }
             #[cfg(feature = "sqlite")]
             magnum_common::db::AnyConnection::Sqlite(conn) => {
-                diesel::insert_into($table).values($rows).execute(conn)
+                diesel::insert_into($table).values($rows).execute(conn).map(drop)
             }
         }
     };
 }
 pub(crate) use insert_many;
+
+/// Statements of a fixed size as far as they go, and one for the rest.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+macro_rules! insert_in_parts {
+    ($conn:expr, $table:expr, $rows:expr) => {{
+        let (parts, rest) = $rows.as_chunks::<{ $crate::store::ROWS_AT_ONCE }>();
+        let inserted = parts
+            .iter()
+            .try_for_each(|part| diesel::insert_into($table).values(part).execute($conn).map(drop));
+        match inserted {
+            Ok(()) if !rest.is_empty() => diesel::insert_into($table).values(rest).execute($conn).map(drop),
+            inserted => inserted,
+        }
+    }};
+}
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub(crate) use insert_in_parts;
 
 pub mod announcements;
 pub mod cluster_driver;

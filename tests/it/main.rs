@@ -12,6 +12,7 @@
 )]
 
 mod bad_input;
+mod bench;
 mod broker;
 mod conductor_process;
 mod config_dialect;

@@ -20,7 +20,7 @@ use super::options::{Addressing, DEFAULT_PREFETCH, MAX_BODY_BYTES};
 use super::reply::WireReply;
 use super::request::{Malformed, ReplyAddress, Request, WireRequest};
 use super::topology;
-use super::transport::{ListenSpec, Listener, PublishError, Transport, TransportError};
+use super::transport::{Flow, ListenSpec, Listener, PublishError, Transport, TransportError};
 use crate::error::Fault;
 
 /// How long a reply is offered: a caller that reconnects declares its queue again in that time.
@@ -96,12 +96,17 @@ impl RpcServer {
 
     /// Takes no more messages from the broker until [`Self::resume`]. Those here already still come out.
     pub async fn stop_consuming(&self) {
-        self.listener.pause().await;
+        self.flow().pause().await;
     }
 
     /// Takes messages again.
     pub async fn resume(&self) {
-        self.listener.resume().await;
+        self.flow().resume().await;
+    }
+
+    /// The valve of this server, for whoever does not receive.
+    pub fn flow(&self) -> Flow {
+        self.listener.flow()
     }
 
     /// Stops for good: deletes the fanout queue, returns what is unsettled to its queues.

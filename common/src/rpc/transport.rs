@@ -157,6 +157,26 @@ impl Listener {
         self.deliveries.try_recv().ok()
     }
 
+    /// The valve of this listener, for whoever does not receive.
+    pub fn flow(&self) -> Flow {
+        Flow {
+            commands: self.commands.clone(),
+        }
+    }
+
+    /// Stops for good. Unsettled deliveries go back to their queues.
+    pub async fn stop(self) {
+        self.flow().command(ListenCommand::Stop).await;
+    }
+}
+
+/// Lets messages come from the broker, or not.
+#[derive(Debug, Clone)]
+pub struct Flow {
+    commands: mpsc::UnboundedSender<ListenCommand>,
+}
+
+impl Flow {
     /// Stops taking messages from the broker. Deliveries already here can still be received and settled.
     pub async fn pause(&self) {
         self.command(ListenCommand::Pause).await;
@@ -165,11 +185,6 @@ impl Listener {
     /// Takes messages again.
     pub async fn resume(&self) {
         self.command(ListenCommand::Resume).await;
-    }
-
-    /// Stops for good. Unsettled deliveries go back to their queues.
-    pub async fn stop(self) {
-        self.command(ListenCommand::Stop).await;
     }
 
     async fn command(&self, make: impl FnOnce(oneshot::Sender<()>) -> ListenCommand) {

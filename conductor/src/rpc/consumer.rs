@@ -5,14 +5,16 @@
 //! the batch in hand is tried again until it succeeds or the process stops, which gives it back. A message that
 //! cannot be carried out harms only itself.
 //!
-//! Batches form by themselves: what arrives while one transaction commits is the next batch.
+//! Batches form by themselves: what arrives while one transaction commits is decoded meanwhile, and is the next
+//! batch.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use magnum_common::error::Fault;
 use magnum_common::retry::RetryPolicy;
-use magnum_common::rpc::{Delivery, ReplyAddress, Transport};
+use magnum_common::rpc::{Delivery, Flow, ReplyAddress, Transport};
 use magnum_common::rpc::{Incoming as Message, RpcServer, reply};
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -60,66 +62,69 @@ struct Owed {
 
 impl Consumer {
     /// Runs until `shutdown`: then takes nothing new, and gives back what is not safe.
-    pub async fn run(mut self, shutdown: CancellationToken) {
+    pub async fn run(self, shutdown: CancellationToken) {
+        let mut server = self.server;
         let direct = Direct {
-            transport: Arc::clone(&self.transport),
+            transport: self.transport,
             permits: Arc::new(Semaphore::new(DIRECT_ANSWERS)),
             tasks: TaskTracker::new(),
         };
+        let recorder = Recorder {
+            flow: server.flow(),
+            acceptor: self.acceptor,
+            answers: self.answers,
+            monitors: self.monitors,
+            signals: self.signals,
+        };
+        let mut owed = Vec::new();
         loop {
-            let first = tokio::select! {
-                biased;
-                () = shutdown.cancelled() => break,
-                first = self.server.recv() => match first {
-                    Some(first) => first,
-                    None => break,
-                },
-            };
-            let owed = self.collect(first, &direct).await;
             if owed.is_empty() {
-                continue;
+                let first = tokio::select! {
+                    biased;
+                    () = shutdown.cancelled() => break,
+                    first = server.recv() => first,
+                };
+                let Some(first) = first else { break };
+                owed.extend(direct.sort(first).await);
             }
-            if !self.accept(owed, &shutdown).await {
+            while owed.len() < self.batch
+                && let Some(next) = server.try_recv()
+            {
+                owed.extend(direct.sort(next).await);
+            }
+            let mut recording = pin!(recorder.accept(std::mem::take(&mut owed), &shutdown));
+            let is_safe = loop {
+                tokio::select! {
+                    biased;
+                    is_safe = &mut recording => break is_safe,
+                    Some(next) = server.recv(), if owed.len() < self.batch => owed.extend(direct.sort(next).await),
+                }
+            };
+            if !is_safe {
                 break;
             }
         }
-        self.server.stop_consuming().await;
+        // Dropped deliveries go back to their queue.
+        drop(owed);
+        server.stop_consuming().await;
         direct.tasks.close();
         direct.tasks.wait().await;
-        self.server.stop().await;
+        server.stop().await;
     }
+}
 
-    /// The batch that begins with `first`; what needs no journal is dealt with on the way.
-    async fn collect(&mut self, first: Message, direct: &Direct) -> Vec<Owed> {
-        let mut owed = Vec::new();
-        let mut next = Some(first);
-        let mut taken = 0;
-        while let Some(message) = next {
-            let Message { request, delivery } = message;
-            let (method, address) = (request.method.clone(), request.reply.clone());
-            match route(request) {
-                Routed::Record(incoming) => owed.push(Owed {
-                    incoming: *incoming,
-                    delivery,
-                }),
-                Routed::Answer(value) => direct.send(address, Ok(value), delivery).await,
-                Routed::Fault(fault) => {
-                    tracing::warn!(rpc.method = method, reason = %fault, "a message cannot be carried out");
-                    direct.send(address, Err(fault), delivery).await;
-                }
-            }
-            taken += 1;
-            next = if taken < self.batch {
-                self.server.try_recv()
-            } else {
-                None
-            };
-        }
-        owed
-    }
+/// Brings batches into the journal.
+struct Recorder {
+    flow: Flow,
+    acceptor: Acceptor,
+    answers: AnswerQueue,
+    monitors: CallMonitors,
+    signals: Arc<Signals>,
+}
 
+impl Recorder {
     /// Records a batch, wave by wave. `false`: the process stops and the rest was given back.
-    async fn accept(&mut self, owed: Vec<Owed>, shutdown: &CancellationToken) -> bool {
+    async fn accept(&self, owed: Vec<Owed>, shutdown: &CancellationToken) -> bool {
         let (incoming, deliveries): (Vec<_>, Vec<_>) = owed
             .into_iter()
             .map(|owed| (owed.incoming, owed.delivery))
@@ -160,7 +165,7 @@ impl Consumer {
                 Ok(accepted) => {
                     if paused {
                         tracing::info!(outage = ?since.elapsed(), "the database is back; taking messages again");
-                        self.server.resume().await;
+                        self.flow.resume().await;
                     }
                     return Some(accepted);
                 }
@@ -173,7 +178,7 @@ impl Consumer {
                         );
                     }
                     if !paused {
-                        self.server.stop_consuming().await;
+                        self.flow.pause().await;
                         paused = true;
                     }
                     tracing::debug!(%error, "requests cannot be recorded yet");
@@ -230,6 +235,26 @@ struct Direct {
 }
 
 impl Direct {
+    /// What needs no journal is dealt with; what does comes back.
+    async fn sort(&self, message: Message) -> Option<Owed> {
+        let Message { request, delivery } = message;
+        let (method, address) = (request.method.clone(), request.reply.clone());
+        match route(request) {
+            Routed::Record(incoming) => {
+                return Some(Owed {
+                    incoming: *incoming,
+                    delivery,
+                });
+            }
+            Routed::Answer(value) => self.send(address, Ok(value), delivery).await,
+            Routed::Fault(fault) => {
+                tracing::warn!(rpc.method = method, reason = %fault, "a message cannot be carried out");
+                self.send(address, Err(fault), delivery).await;
+            }
+        }
+        None
+    }
+
     /// Answers a call and acknowledges; a cast that failed goes to the dead letters. Waits only when very many
     /// are on their way.
     async fn send(&self, address: Option<ReplyAddress>, outcome: Result<Value, Fault>, delivery: Delivery) {

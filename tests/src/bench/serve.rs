@@ -1,11 +1,12 @@
 //! The contestants' servers on our side: the real [`RpcServer`], and a consumer that only acknowledges.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use futures::StreamExt as _;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
-use magnum_common::rpc::{Delivery, Incoming, RpcOptions, RpcServer, connect_with, reply};
+use magnum_common::rpc::{Incoming, RpcOptions, RpcServer, connect_with, reply};
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::load::{SENT, now_us};
 
@@ -44,17 +45,24 @@ impl Serve {
             latencies_ms: Vec::new(),
         };
         match self.contestant {
-            Kind::Ours => ours(&self.url, tally).await,
-            Kind::Bare => bare(&self.url, tally).await,
+            // On a worker of the runtime, as the conductor's consumer: the main thread would be one hop more.
+            Kind::Ours => tokio::spawn(ours(self.url, tally)).await?,
+            Kind::Bare => tokio::spawn(bare(self.url, tally)).await?,
         }
     }
 }
 
-async fn ours(url: &str, mut tally: Tally) -> Result<()> {
-    let options = RpcOptions::for_url(url)?;
+async fn ours(url: String, mut tally: Tally) -> Result<()> {
+    let options = RpcOptions::for_url(&url)?;
     let transport = connect_with(options.clone(), "bench")?;
     let mut server = RpcServer::start(transport.clone(), &options, "bench").await?;
-    while let Some(first) = server.recv().await {
+    let mut terminate = signal(SignalKind::terminate())?;
+    loop {
+        let first = tokio::select! {
+            first = server.recv() => first.context("the transport is closed")?,
+            // In order, as the conductor ends: what was acknowledged is told to the broker.
+            _ = terminate.recv() => break,
+        };
         let mut batch = vec![first];
         while batch.len() < BATCH
             && let Some(next) = server.try_recv()
@@ -80,13 +88,16 @@ async fn ours(url: &str, mut tally: Tally) -> Result<()> {
                 }
             }
         }
-        futures::future::join_all(done.into_iter().map(Delivery::ack)).await;
+        for delivery in done {
+            delivery.ack().await;
+        }
         tally.report();
     }
+    server.stop().await;
     Ok(())
 }
 
-async fn bare(url: &str, mut tally: Tally) -> Result<()> {
+async fn bare(url: String, mut tally: Tally) -> Result<()> {
     let url = url.replacen("rabbit://", "amqp://", 1);
     let connection = lapin::Connection::connect(&url, lapin::ConnectionProperties::default()).await?;
     let channel = connection.create_channel().await?;

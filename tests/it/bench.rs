@@ -1,0 +1,78 @@
+//! The benchmarks measure what they say: every contestant handles all that it is given. Nothing is asserted about
+//! speed; a debug build on a busy machine has none.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use magnum_tests::bench::{Calls, Casts, Ground};
+use magnum_tests::mariadb::Mariadb;
+use magnum_tests::process::built;
+use magnum_tests::rabbitmq::Rabbitmq;
+use serde_json::{Value, json};
+
+async fn ground() -> Result<Ground<'static>> {
+    Ok(Ground {
+        program: built("bench")?,
+        broker: Rabbitmq::shared().await?,
+        database: Mariadb::shared().await?,
+    })
+}
+
+/// One column of all rows.
+fn column(report: &Value, name: &str) -> Vec<Value> {
+    let rows = report["results"].as_array().expect("rows");
+    rows.iter().map(|row| row[name].clone()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_contestant_handles_all_casts_and_tells_how_late() -> Result<()> {
+    let casts = Casts {
+        messages: 200,
+        peer_messages: 50,
+        journalled_messages: 150,
+        probes: 10,
+        pace: 100,
+        limit: Duration::from_secs(60),
+    };
+    let report = casts.run(&ground().await?).await?;
+    let json = report.json();
+    let names = ["bare consumer", "ours", "oslo.messaging", "journalled"];
+    assert_eq!(column(&json, "contestant"), names);
+    assert_eq!(column(&json, "casts"), [210.0, 210.0, 60.0, 160.0]);
+    for figure in ["handled/s", "p50 ms", "p99 ms", "RSS MiB", "start s"] {
+        let figures = column(&json, figure);
+        assert!(
+            figures.iter().all(|value| value.as_f64() > Some(0.0)),
+            "{figure}: {figures:?}"
+        );
+    }
+    assert_eq!(json["goals"].as_array().map(Vec::len), Some(5));
+    assert!(names.iter().all(|name| report.text().contains(name)));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_is_answered() -> Result<()> {
+    let calls = Calls {
+        messages: 160,
+        peer_messages: 32,
+        limit: Duration::from_secs(60),
+    };
+    let json = calls.run(&ground().await?).await?.json();
+    assert_eq!(column(&json, "callers"), [1.0, 1.0, 16.0, 16.0]);
+    assert_eq!(column(&json, "calls"), [160.0, 32.0, 160.0, 32.0]);
+    assert_eq!(json["goals"].as_array().map(Vec::len), Some(7));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_ends_calls_and_what_was_made_is_measured() -> Result<()> {
+    let calls = Calls {
+        messages: u64::MAX,
+        peer_messages: u64::MAX,
+        limit: Duration::from_secs(1),
+    };
+    let made = column(&calls.run(&ground().await?).await?.json(), "calls");
+    assert!(made.iter().all(|calls: &Value| *calls != json!(0.0)), "{made:?}");
+    Ok(())
+}
