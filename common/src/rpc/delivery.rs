@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::client::publish_until;
 use super::message::{OutgoingMessage, RawMessage};
 use super::target;
 use super::topology::Declaration;
