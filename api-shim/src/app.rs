@@ -22,6 +22,7 @@ use tower::{Layer as _, Service};
 
 use crate::auth::{Authenticator, UnsupportedStrategy};
 use crate::conductor_api::ConductorApi;
+use crate::connections::Patient;
 use crate::driver_catalog::DriverCatalog;
 use crate::image_catalog::FileCatalog;
 use crate::state::App;
@@ -29,6 +30,9 @@ use crate::{faults, health, metric_definitions, request, router};
 
 /// How long running requests may take to end when the API stops.
 const DRAIN: Duration = Duration::from_secs(30);
+
+/// How long a connection may stand still, besides what a request waits for others.
+const SILENCE: Duration = Duration::from_secs(120);
 
 /// Why the API does not start.
 #[derive(Debug, thiserror::Error)]
@@ -88,10 +92,11 @@ impl Api {
         });
         metric_definitions::describe();
         let shutdown = CancellationToken::new();
+        let patience = SILENCE + settings.api.accept_wait + settings.api.publish_timeout;
         let listener = listen(&settings.api).await?;
         let address = local_address(&listener, &settings.api);
         let mut servers = vec![serve(
-            listener,
+            Patient::new(listener, patience),
             outside(router::routes(Arc::clone(&app))),
             shutdown.clone(),
         )];
@@ -99,6 +104,7 @@ impl Api {
         if let Some(address) = settings.api.admin_listen {
             let listener = bind("[api] admin_listen", address).await?;
             admin_address = listener.local_addr().ok();
+            let listener = Patient::new(listener, patience);
             servers.push(serve(listener, health::admin_routes(app), shutdown.clone()));
         }
         tracing::info!(%address, "the API listens");
@@ -164,7 +170,7 @@ fn outside(router: Router) -> Outside {
 }
 
 /// Serves until told to stop.
-fn serve<S>(listener: TcpListener, service: S, shutdown: CancellationToken) -> JoinHandle<()>
+fn serve<S>(listener: Patient, service: S, shutdown: CancellationToken) -> JoinHandle<()>
 where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send>
         + Clone

@@ -6,7 +6,7 @@
 //! | module | topic |
 //! |---|---|
 //! | [`app`] | start and stop; what handlers can reach |
-//! | [`router`], [`request`], [`microversion`], [`auth`] | from a socket to a handler |
+//! | [`connections`], [`router`], [`request`], [`microversion`], [`auth`] | from a socket to a handler |
 //! | [`v1`] | the handlers, one file per resource |
 //! | [`validation`], [`policy`] | what may be asked, and by whom; pure |
 //! | [`store`] | reads and writes of the database |
@@ -18,6 +18,7 @@
 pub mod app;
 pub mod auth;
 pub mod conductor_api;
+pub mod connections;
 pub mod driver_catalog;
 pub mod faults;
 pub mod health;

@@ -32,7 +32,7 @@ pub enum OperationsCommand {
         #[arg(long)]
         cluster: Option<String>,
         /// Only those in this state: queued, running, retrying, observing, succeeded, failed, refused, cancelled.
-        #[arg(long)]
+        #[arg(long, value_parser = state_named)]
         state: Option<State>,
         /// At most so many.
         #[arg(long, default_value_t = 50)]
@@ -122,6 +122,14 @@ pub async fn run(settings: &Settings, args: OperationsArgs) -> anyhow::Result<()
     }
 }
 
+/// The state called so, or which ones there are.
+fn state_named(text: &str) -> Result<State, String> {
+    text.parse().map_err(|_| {
+        let names: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
+        format!("there is no such state; use one of {}", names.join(", "))
+    })
+}
+
 /// Who acts, for the journal's events.
 fn operator() -> String {
     let user = std::env::var("SUDO_USER")
@@ -197,7 +205,7 @@ fn table(rows: &[OperationRow]) -> String {
         let reason: String = row
             .reason
             .as_deref()
-            .or(row.progress_text.as_deref())
+            .or_else(|| row.progress_text.as_deref().filter(|_| row.ended_ms.is_none()))
             .unwrap_or_default()
             .lines()
             .next()
@@ -252,5 +260,19 @@ fn print(text: &str) -> anyhow::Result<()> {
         // The reader has seen enough: `operations list | head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_that_does_not_exist_is_told_with_those_that_do() {
+        assert_eq!(state_named("failed"), Ok(State::Failed));
+        let told = state_named("broken").unwrap_err();
+        for state in State::ALL {
+            assert!(told.contains(state.as_str()), "{told}");
+        }
     }
 }
