@@ -133,7 +133,10 @@ async fn sent_by_oslo(
         .ask(json!({"do": how, "method": method, "args": args, "context": context}))
         .await?;
     let data = &args["cluster"]["magnum_object.data"];
-    let uuid = data["uuid"].as_str().or(args["uuid"].as_str()).context("uuid")?;
+    let uuid = data["uuid"]
+        .as_str()
+        .or_else(|| args["uuid"].as_str())
+        .context("uuid")?;
     match end {
         End::Reaches(status) => {
             let answer = answer?;

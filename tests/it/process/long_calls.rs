@@ -23,7 +23,7 @@ async fn oslo_client(deployment: &Deployment) -> Result<OsloPeer> {
     OsloPeer::start("oslo_client.py", &[config.to_str().context("path")?]).await
 }
 
-fn call(method: &str, args: Value, monitored: bool) -> Value {
+fn call(method: &str, args: &Value, monitored: bool) -> Value {
     let monitor = if monitored { json!(MONITOR) } else { Value::Null };
     json!({
         "do": "call", "method": method, "args": args, "context": {"project_id": "noauth", "user_id": "noauth"},
@@ -31,7 +31,7 @@ fn call(method: &str, args: Value, monitored: bool) -> Value {
     })
 }
 
-fn create(template: &str, labels: Value) -> (String, Value) {
+fn create(template: &str, labels: &Value) -> (String, Value) {
     let uuid = uuid::Uuid::new_v4().to_string();
     let fields = json!({
         "uuid": uuid, "name": "c", "project_id": "noauth", "user_id": "noauth",
@@ -51,9 +51,9 @@ async fn a_monitored_call_outlives_its_monitor_while_the_driver_works() -> Resul
     let template = deployment.api().await?.rest.create_template("t").await?;
     let mut python = oslo_client(&deployment).await?;
 
-    let (uuid, args) = create(&template, json!({}));
+    let (uuid, args) = create(&template, &json!({}));
     let asked = Instant::now();
-    let answer = python.ask(call("cluster_create", args, true)).await??;
+    let answer = python.ask(call("cluster_create", &args, true)).await??;
     ensure!(asked.elapsed() > Duration::from_secs(3 * MONITOR));
     ensure!(answer["magnum_object.data"]["uuid"] == uuid.as_str(), "{answer}");
     ensure!(
@@ -63,7 +63,7 @@ async fn a_monitored_call_outlives_its_monitor_while_the_driver_works() -> Resul
 
     // A caller that did not ask for signs of life would break on one.
     let answer = python
-        .ask(call("cluster_delete", json!({"uuid": uuid}), false))
+        .ask(call("cluster_delete", &json!({"uuid": uuid}), false))
         .await??;
     ensure!(answer.is_null(), "{answer}");
     deployment.settled(PATIENCE).await.map(drop)
@@ -113,7 +113,7 @@ async fn whoever_takes_the_operation_over_goes_on_with_the_signs_of_life() -> Re
     let mut one = deployment.conductor("one").await?;
     let template = deployment.api().await?.rest.create_template("t").await?;
     let mut rpc = RawRpc::connect(&deployment.vhost).await?;
-    let (cluster, args) = create(&template, json!({"scripted_create": "wait"}));
+    let (cluster, args) = create(&template, &json!({"scripted_create": "wait"}));
     let mut message = raw_rpc::request("cluster_create", args);
     message["_timeout"] = json!(MONITOR);
     let message = rpc.ask(message).await?;
