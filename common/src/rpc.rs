@@ -14,6 +14,7 @@
 //! | `message`, `transport`, `delivery` | the seam: publish, listen, settle |
 //! | `rabbit`, `fake` | its two sides: RabbitMQ, and one process |
 //! | `client`, `call`, `server`, `monitor` | asking and answering |
+//! | `notification` | telling other services |
 //!
 //! **Guaranteed.** A cast that returned is in a queue, confirmed by the broker, and is delivered until somebody
 //! acknowledges it. A listener outlives the loss of the broker. No bytes from the wire can panic a program:
@@ -32,6 +33,7 @@ mod failure;
 mod fake;
 mod message;
 mod monitor;
+mod notification;
 mod options;
 mod rabbit;
 mod reply;
@@ -54,6 +56,7 @@ pub use envelope::{DecodeError, decode, encode};
 pub use failure::RemoteFailure;
 pub use message::{OutgoingMessage, RawMessage, WireFormat};
 pub use monitor::{CallMonitor, alive};
+pub use notification::{Notification, NotificationFormat, Priority, notify};
 pub use options::{Addressing, LoginMethod, MAX_BODY_BYTES, OptionsError, RabbitOptions, RpcOptions};
 pub use reply::{Answer, WireReply};
 pub use request::{Malformed, ReplyAddress, Request, WireRequest};

@@ -24,7 +24,9 @@ use crate::drivers::exec::ExecHost;
 use crate::drivers::exec::guard::{GuardProgram, Timing as GuardTiming};
 use crate::drivers::{Loaded, Registry};
 use crate::handlers::Acceptor;
+use crate::notifications::Notifier;
 use crate::operations::monitor::CallMonitors;
+use crate::operations::notice::{self, NoticeQueue};
 use crate::operations::replies::{self, AnswerSink, Replies};
 use crate::operations::{Engine, Executor, Signals, Timing, sweep};
 use crate::periodic::announce::Announcer;
@@ -184,7 +186,7 @@ impl Conductor {
         let (answers, due) = replies::queue();
         let sink = Arc::new(TransportSink(Arc::clone(&transport)));
         let monitors = CallMonitors::new(database.clone(), Arc::clone(&sink) as Arc<dyn AnswerSink>);
-        let engine = Engine {
+        let mut engine = Engine {
             db: database.clone(),
             drivers: Arc::clone(&drivers),
             key: Arc::clone(&key),
@@ -193,7 +195,17 @@ impl Conductor {
             signals: Arc::clone(&signals),
             answers: answers.clone(),
             monitors: monitors.clone(),
+            notices: NoticeQueue::default(),
         };
+        let notices = match Notifier::new(settings, database.clone(), Arc::clone(&transport)) {
+            Some(notifier) => {
+                let (notices, told) = notice::queue();
+                parts.spawn("notifications", |stop| notifier.run(told, stop));
+                notices
+            }
+            None => NoticeQueue::default(),
+        };
+        engine.notices = notices.clone();
         let replies = Replies::new(database.clone(), me.clone(), sink, due);
         parts.spawn("answers", |stop| replies.run(stop));
         if settings.default.periodic_enable {
@@ -202,13 +214,14 @@ impl Conductor {
             parts.spawn("journal metrics", move |stop| {
                 journal_metrics::run(db, interval, stop)
             });
-            let sync = StatusSync::new(
+            let mut sync = StatusSync::new(
                 database.clone(),
                 me.clone(),
                 Arc::clone(&drivers),
                 Arc::clone(&signals),
                 pace,
             );
+            sync.notices = notices.clone();
             parts.spawn("status sync", |stop| sync.run(stop));
         }
         if !options.operation_history.is_zero() {
@@ -222,7 +235,7 @@ impl Conductor {
         let executor = Executor::new(engine);
         parts.spawn("operations", |stop| executor.run(stop));
 
-        let acceptor = Acceptor::new(database.clone(), drivers, key, me.clone());
+        let acceptor = Acceptor::new(database.clone(), drivers, key, me.clone()).with_notices(notices);
         let (addressing, batch) = (Addressing::from(settings), options.accept_batch);
         let (consuming_tx, consuming) = watch::channel(false);
         let wire = Arc::clone(&transport);

@@ -2,7 +2,7 @@
 //!
 //! A request's way: [`rpc`] takes it from the queue, [`handlers`] records it together with the rows it changes,
 //! [`operations`] claim it and walk it through its steps, [`workflows`] say which steps and call [`drivers`].
-//! Each of these knows the ones after it and none before. [`store`] writes Magnum's tables for them.
+//! Each of these knows the ones after it and none before. [`store`] writes Magnum's tables for them, and [`notifications`] tells other services.
 
 pub mod app;
 pub mod cli;
@@ -10,6 +10,7 @@ pub mod drivers;
 pub mod handlers;
 pub mod http;
 pub mod metric_definitions;
+pub mod notifications;
 pub mod operations;
 pub mod periodic;
 pub mod rpc;

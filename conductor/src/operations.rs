@@ -20,6 +20,7 @@
 //! | [`answer`], [`replies`], [`monitor`] | answers of calls, and signs of life until then |
 //! | [`sweep`] | what nobody's lease covers |
 //! | [`admin`] | list, show, retry, discard |
+//! | [`notice`] | what is told to the notifier |
 //! | [`border`] | the points at which a test can stop a conductor |
 //!
 //! The guarantees stand in `docs/DURABILITY.md`. In one sentence: what was accepted is in the journal, what is in
@@ -35,6 +36,7 @@ pub mod keeper;
 pub mod lease;
 pub mod material;
 pub mod monitor;
+pub mod notice;
 pub mod progress;
 pub mod replies;
 pub mod retry;

@@ -9,6 +9,7 @@
 //! | `long_calls` | a caller that asks for signs of life gets them as long as its operation takes |
 //! | `disabled_drivers` | a driver that was disabled builds nothing new and operates what it built |
 //! | `slow_drivers` | a driver may take its time: it is observed, a delete overtakes it, nothing is called twice |
+//! | `notifications` | other services hear what becomes of clusters, and of refused requests |
 //! | `outages` | servers go away and come back: 503 meanwhile, no restart, work is given up in time |
 //! | `secrets` | a user's token is in no file, table or log |
 //! | `full_disk` | an API whose database has no room says so |
@@ -21,6 +22,7 @@ mod end_to_end;
 mod full_disk;
 mod interop;
 mod long_calls;
+mod notifications;
 mod outages;
 mod secrets;
 mod slow_drivers;

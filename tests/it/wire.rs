@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod frames;
+mod notifications;
 mod topology;
 
 use std::fs;

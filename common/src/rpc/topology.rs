@@ -164,6 +164,24 @@ pub fn dead_letter_queue(name: &str, options: &RabbitOptions) -> Declaration {
     })
 }
 
+/// What a notifier declares before its first message with this routing key: as long-lived as a topic.
+pub fn notification_queue(exchange: &str, queue: &str, options: &RabbitOptions) -> Vec<Declaration> {
+    vec![
+        Declaration::Exchange(Exchange {
+            name: exchange.to_owned(),
+            kind: ExchangeKind::Topic,
+            durable: options.durable_topics(),
+            auto_delete: options.amqp_auto_delete,
+        }),
+        Declaration::Queue(topic_queue(queue, options)),
+        Declaration::Bind {
+            queue: queue.to_owned(),
+            exchange: exchange.to_owned(),
+            routing_key: queue.to_owned(),
+        },
+    ]
+}
+
 /// A queue of one process: fanout copies or replies.
 fn transient_queue(name: &str, options: &RabbitOptions) -> Queue {
     let mut arguments = queue_kind(options.rabbit_transient_quorum_queue, options);

@@ -23,6 +23,7 @@ use super::command::Command;
 use super::plan::Plan;
 use crate::operations::answer::Caller;
 use crate::operations::journal::{JournalError, read, write};
+use crate::operations::notice::{Notice, NoticeOutcome, NoticeQueue, Told};
 use crate::operations::state::State;
 use crate::workflows::DriverSource;
 use rows::{apply, new_operation};
@@ -77,6 +78,7 @@ pub struct Acceptor {
     drivers: Arc<dyn DriverSource>,
     key: Arc<JournalKey>,
     me: ConductorId,
+    notices: NoticeQueue,
 }
 
 /// A request with everything prepared that needs no database.
@@ -112,7 +114,19 @@ pub fn waves(batch: Vec<Incoming>) -> Vec<Vec<Incoming>> {
 impl Acceptor {
     /// Accepts into `db` on behalf of `me`.
     pub fn new(db: Database, drivers: Arc<dyn DriverSource>, key: Arc<JournalKey>, me: ConductorId) -> Self {
-        Self { db, drivers, key, me }
+        Self {
+            db,
+            drivers,
+            key,
+            me,
+            notices: NoticeQueue::default(),
+        }
+    }
+
+    /// The same, telling what was accepted and refused.
+    #[must_use]
+    pub fn with_notices(self, notices: NoticeQueue) -> Self {
+        Self { notices, ..self }
     }
 
     /// Accepts one wave: an entry for each request, in order. An error is an outage: nothing of the wave may be
@@ -166,11 +180,12 @@ impl Acceptor {
     /// fault is not the request's: that is an outage, and nothing is acknowledged.
     async fn refuse(&self, one: Arc<Prepared>) -> Result<Accepted, JournalError> {
         let me = self.me.clone();
-        self.db
+        let fault = Fault::invalid_parameter("The database does not take one of the request's values.");
+        let (refused, refusal) = (Arc::clone(&one), fault.clone());
+        let accepted = self
+            .db
             .transaction::<_, JournalError, _>(move |conn| {
-                let plan = Plan::refuse(Fault::invalid_parameter(
-                    "The database does not take one of the request's values.",
-                ));
+                let plan = Plan::refuse(fault.clone());
                 let row = new_operation(&one, &plan, db::now_ms(conn)?);
                 let answered = row.reply_pending;
                 write::record(conn, &[row], me.as_str())?;
@@ -181,7 +196,16 @@ impl Acceptor {
                 })
             })
             .await
-            .map_err(|error| DbError::Unavailable(format!("no request can be recorded: {error}")).into())
+            .map_err(|error| DbError::Unavailable(format!("no request can be recorded: {error}")))?;
+        self.notices.send(Notice::Told(Box::new(Told {
+            kind: refused.incoming.command.kind(),
+            outcome: NoticeOutcome::Failure,
+            cluster: refused.incoming.command.cluster().clone(),
+            seen: None,
+            context: refused.incoming.context.clone(),
+            refusal: Some(refusal),
+        })));
+        Ok(accepted)
     }
 
     fn prepare(&self, mut incoming: Incoming) -> Result<Prepared, JournalError> {
@@ -208,10 +232,16 @@ impl Acceptor {
     }
 
     async fn transaction(&self, wave: Vec<Arc<Prepared>>) -> Result<Vec<Accepted>, JournalError> {
-        let (drivers, me) = (Arc::clone(&self.drivers), self.me.clone());
-        self.db
-            .transaction(move |conn| accept_wave(conn, &wave, drivers.as_ref(), me.as_str()))
-            .await
+        let (drivers, me, tell) = (Arc::clone(&self.drivers), self.me.clone(), self.notices.is_on());
+        let decided = self
+            .db
+            .transaction(move |conn| accept_wave(conn, &wave, drivers.as_ref(), me.as_str(), tell))
+            .await?;
+        let (accepted, told): (Vec<Accepted>, Vec<Option<Told>>) = decided.into_iter().unzip();
+        for told in told.into_iter().flatten() {
+            self.notices.send(Notice::Told(Box::new(told)));
+        }
+        Ok(accepted)
     }
 }
 
@@ -232,7 +262,8 @@ fn accept_wave(
     wave: &[Arc<Prepared>],
     drivers: &dyn DriverSource,
     me: &str,
-) -> Result<Vec<Accepted>, JournalError> {
+    tell: bool,
+) -> Result<Vec<(Accepted, Option<Told>)>, JournalError> {
     let messages: Vec<&str> = wave
         .iter()
         .filter_map(|one| one.incoming.message.as_ref().map(MessageId::as_str))
@@ -250,7 +281,7 @@ fn accept_wave(
         .map(Arc::as_ref)
         .filter(|one| is_known(one).is_none())
         .collect();
-    let snapshot = Snapshot::read(conn, &fresh)?;
+    let snapshot = Snapshot::read(conn, &fresh, tell)?;
     let now = db::now_ms(conn)?;
 
     let mut accepted = Vec::with_capacity(wave.len());
@@ -261,19 +292,26 @@ fn accept_wave(
             if before.answered && one.reply.is_some() {
                 write::answer_again(conn, &before.operation)?;
             }
-            accepted.push(Accepted::Known {
+            let known = Accepted::Known {
                 operation: before.operation.into(),
                 answered: before.answered && one.reply.is_some(),
-            });
+            };
+            accepted.push((known, None));
             continue;
         }
         let mut plan = snapshot.plan(&one.incoming, drivers);
         let row = new_operation(one, &plan, now);
-        accepted.push(Accepted::Recorded {
+        let recorded = Accepted::Recorded {
             operation: one.id.clone(),
             state: row.state.parse().unwrap_or(State::Queued),
             answered: row.reply_pending,
-        });
+        };
+        let told = if tell {
+            snapshot.told(&one.incoming, &plan)
+        } else {
+            None
+        };
+        accepted.push((recorded, told));
         rows.push(row);
         writes.push((one, std::mem::take(&mut plan.writes)));
     }

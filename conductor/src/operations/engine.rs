@@ -11,6 +11,7 @@ use magnum_common::seal::JournalKey;
 use tokio::sync::Notify;
 
 use super::monitor::CallMonitors;
+use super::notice::NoticeQueue;
 use super::replies::AnswerQueue;
 use super::retry::Limits;
 use crate::workflows::{Args, DriverSource, cluster_create};
@@ -34,6 +35,8 @@ pub struct Engine {
     pub answers: AnswerQueue,
     /// Signs of life for callers that want them.
     pub monitors: CallMonitors,
+    /// Where it is told that operations end.
+    pub notices: NoticeQueue,
 }
 
 /// How long everything may take.

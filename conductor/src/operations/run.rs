@@ -11,7 +11,7 @@
 //! written: whoever claims next repeats the step.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -27,6 +27,7 @@ use super::journal::{JournalError, Operation, OperationRow, Unreadable, fenced};
 use super::keeper::LeaseKeeper;
 use super::lease::{self, Lease};
 use super::material::{self, Begin, Material};
+use super::notice::{Notice, Seen};
 use super::progress::Reporter;
 use super::retry::{self, Decision, Failure, FailureClass, History};
 use super::settle;
@@ -51,6 +52,7 @@ pub struct Stops {
 pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: OperationRow) {
     let lease = Arc::new(lease);
     let is_call = row.reply.is_some();
+    let seen = Arc::new(Mutex::new(None));
     let keeper = LeaseKeeper::start(engine.db.clone(), Arc::clone(&lease));
     let outcome = match Operation::try_from(row) {
         Ok(operation) => {
@@ -65,6 +67,7 @@ pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: Operatio
                 over: keeper.over().clone(),
                 engine: engine.clone(),
                 stops,
+                seen: Arc::clone(&seen),
             };
             run.walk().await
         }
@@ -86,6 +89,12 @@ pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: Operatio
             }
             if is_call {
                 engine.answers.send(lease.operation());
+            }
+            if !state.is_open() {
+                engine.notices.send(Notice::Ended {
+                    operation: lease.operation().clone(),
+                    seen: seen.lock().unwrap_or_else(PoisonError::into_inner).take(),
+                });
             }
         }
         Err(JournalError::LeaseLost) => tracing::warn!(
@@ -118,6 +127,8 @@ struct Run {
     operation: Arc<Operation>,
     lease: Arc<Lease>,
     over: CancellationToken,
+    /// The cluster as it was when the last step began, for whoever is told of the end.
+    seen: Arc<Mutex<Option<Box<Seen>>>>,
 }
 
 /// What a step brought.
@@ -143,6 +154,7 @@ impl Run {
                 Begin::Fail(failure) => return self.failed(failure, 0).await,
                 Begin::Go(material) => material,
             };
+            self.remember(&material);
             reached(kind, step.as_str(), Border::AfterIntent).await;
             let effect = self.effect(step, &material).await;
             reached(kind, step.as_str(), Border::AfterEffect).await;
@@ -156,6 +168,17 @@ impl Run {
             if let Some(state) = state {
                 return Ok(state);
             }
+        }
+    }
+
+    fn remember(&self, material: &Material) {
+        if self.engine.notices.is_on() {
+            let seen = Seen {
+                cluster: material.cluster.clone(),
+                node_groups: material.node_groups.clone(),
+            };
+            // Replaced as a whole, never half.
+            *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(seen));
         }
     }
 

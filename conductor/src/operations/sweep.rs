@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
 use super::journal::{JournalError, Operation, OperationRow, read};
+use super::notice::Notice;
 use super::settle;
 use super::state::State;
 
@@ -113,6 +114,10 @@ async fn give_up(
             tracing::warn!(magnum.operation.id = %id, "operation given up by the sweep");
             engine.signals.work.notify_one();
             engine.answers.send(&id);
+            engine.notices.send(Notice::Ended {
+                operation: id,
+                seen: None,
+            });
             Ok(())
         }
         // Somebody else moved it: that is fine.

@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use self::batch::Batch;
 use super::{Rounds, Trouble};
 use crate::operations::Signals;
+use crate::operations::notice::NoticeQueue;
 use crate::store::polls::{self, Claimed};
 use crate::workflows::DriverSource;
 
@@ -79,6 +80,8 @@ pub struct StatusSync {
     pub signals: Arc<Signals>,
     /// How often and how much.
     pub pace: Pace,
+    /// Where it is told that clusters reached their end.
+    pub notices: NoticeQueue,
     /// Limits observations of all batches together.
     pub slots: Arc<Semaphore>,
 }
@@ -99,6 +102,7 @@ impl StatusSync {
             drivers,
             signals,
             pace,
+            notices: NoticeQueue::default(),
             slots,
         }
     }

@@ -21,6 +21,7 @@ use magnum_conductor::operations::answer::Answer;
 use magnum_conductor::operations::journal::rows::EventRow;
 use magnum_conductor::operations::journal::{JournalError, OperationRow, read};
 use magnum_conductor::operations::monitor::CallMonitors;
+use magnum_conductor::operations::notice::NoticeQueue;
 use magnum_conductor::operations::replies::{self, AnswerSink, Replies};
 use magnum_conductor::operations::{Engine, Executor, Signals, State, Timing};
 use magnum_conductor::store;
@@ -169,6 +170,7 @@ impl World {
             signals: Arc::new(Signals::default()),
             answers,
             monitors: CallMonitors::new(self.db.clone(), Arc::clone(&sink)),
+            notices: NoticeQueue::default(),
         };
         (engine, Replies::new(self.db.clone(), me, sink, due))
     }

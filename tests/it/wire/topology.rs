@@ -88,7 +88,7 @@ fn method(declaration: &Declaration) -> Value {
     }
 }
 
-fn methods(list: &[Declaration]) -> Vec<Value> {
+pub(super) fn methods(list: &[Declaration]) -> Vec<Value> {
     list.iter().map(method).collect()
 }
 

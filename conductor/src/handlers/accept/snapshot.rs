@@ -11,6 +11,7 @@ use crate::handlers::command::Command;
 use crate::handlers::plan::{OpenOperation, Plan, Verdict, View};
 use crate::handlers::{cluster_create, cluster_delete, cluster_update};
 use crate::operations::journal::{JournalError, read};
+use crate::operations::notice::{NoticeOutcome, Seen, Told};
 use crate::operations::state::State;
 use crate::store;
 use crate::workflows::{DriverRef, DriverSource, choose_driver};
@@ -25,7 +26,12 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn read(conn: &mut AnyConnection, fresh: &[&Prepared]) -> Result<Self, JournalError> {
+    /// Node groups are read of those clusters whose plans look at them; for notifications of all.
+    pub(super) fn read(
+        conn: &mut AnyConnection,
+        fresh: &[&Prepared],
+        tell: bool,
+    ) -> Result<Self, JournalError> {
         let of = |wanted: &dyn Fn(&Command) -> bool| -> Vec<&str> {
             fresh
                 .iter()
@@ -37,7 +43,8 @@ impl Snapshot {
         let is_new = |command: &Command| matches!(command, Command::ClusterCreate(_));
         let all = of(&|_| true);
         let existing = of(&|command| !is_new(command));
-        let updated = of(&|command| matches!(command, Command::ClusterUpdate(_)));
+        let with_groups =
+            of(&|command| matches!(command, Command::ClusterUpdate(_)) || (tell && !is_new(command)));
         let clusters = if all.is_empty() {
             HashMap::new()
         } else {
@@ -61,10 +68,10 @@ impl Snapshot {
         } else {
             store::clusters::templates(conn, &wanted_templates)?
         };
-        let node_groups = if updated.is_empty() {
+        let node_groups = if with_groups.is_empty() {
             HashMap::new()
         } else {
-            store::node_groups::of_many(conn, &updated)?
+            store::node_groups::of_many(conn, &with_groups)?
         };
         let mut open: HashMap<String, Vec<OpenOperation>> = HashMap::new();
         let mut pinned = HashMap::new();
@@ -106,6 +113,36 @@ impl Snapshot {
                 Command::ClusterCreate(_) | Command::ClusterUpdate(_) => true,
             }),
         }
+    }
+
+    /// What is to be told of a planned request; none of what is done at once, or joined to another one.
+    pub(super) fn told(&self, incoming: &Incoming, plan: &Plan) -> Option<Told> {
+        let (outcome, refusal) = match &plan.verdict {
+            Verdict::Queue(_) => (NoticeOutcome::Pending, None),
+            Verdict::Refuse(fault) => (NoticeOutcome::Failure, Some(fault.clone())),
+            Verdict::Done(_) | Verdict::Merge(_) => return None,
+        };
+        let view = self.view(incoming);
+        let seen = match (&plan.writes.cluster, &incoming.command) {
+            (Some(new), _) => Some(Seen {
+                cluster: Cluster::clone(new),
+                node_groups: plan.writes.node_groups.clone(),
+            }),
+            // A refused create whose uuid is taken says nothing about the cluster that has it.
+            (None, Command::ClusterCreate(_)) => None,
+            (None, _) => view.cluster.map(|cluster| Seen {
+                cluster,
+                node_groups: view.node_groups,
+            }),
+        };
+        Some(Told {
+            kind: incoming.command.kind(),
+            outcome,
+            cluster: incoming.command.cluster().clone(),
+            seen,
+            context: incoming.context.clone(),
+            refusal,
+        })
     }
 
     pub(super) fn plan(&self, incoming: &Incoming, drivers: &dyn DriverSource) -> Plan {

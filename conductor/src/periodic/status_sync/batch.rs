@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use magnum_common::context::RequestContext;
 use magnum_common::db::{AnyConnection, DbError, lock};
-use magnum_common::ids::ClusterUuid;
-use magnum_common::model::{Cluster, ClusterStatus};
+use magnum_common::ids::{ClusterUuid, OperationId};
+use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -15,10 +16,11 @@ use super::StatusSync;
 use super::verdict::{Verdict, pause_after, status_after};
 use crate::drivers::{ClusterRef, Driver, DriverError, DriverReport};
 use crate::metric_definitions as metric;
-use crate::operations::{JournalError, settle};
+use crate::operations::notice::{Notice, NoticeOutcome, Seen, Told};
+use crate::operations::{JournalError, OperationKind, settle};
 use crate::store::polls::{self, Claimed};
 use crate::store::{clusters, node_groups};
-use crate::workflows::choose_driver;
+use crate::workflows::{choose_driver, outcome};
 
 /// Most clusters in one observation: its answer should not take longer than a lease.
 const LARGEST_GROUP: usize = 50;
@@ -41,6 +43,7 @@ struct Group {
 struct Looked {
     claimed: Claimed,
     cluster: Cluster,
+    node_groups: Vec<NodeGroup>,
     verdict: Verdict,
 }
 
@@ -183,7 +186,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn judge(&mut self, group: Group, seen: Seen) -> Vec<Looked> {
+    fn judge(&mut self, group: Group, seen: Sights) -> Vec<Looked> {
         let mut seen = seen.unwrap_or_else(|error| {
             let all = group.clusters.iter();
             all.map(|one| (one.cluster.uuid.clone(), Err(error.clone())))
@@ -199,6 +202,7 @@ impl<'a> Batch<'a> {
                 Some(Looked {
                     claimed,
                     cluster: one.cluster,
+                    node_groups: one.node_groups,
                     verdict,
                 })
             })
@@ -211,7 +215,13 @@ impl<'a> Batch<'a> {
             match one.verdict {
                 Verdict::Unchanged => unchanged.push(one.claimed.cluster),
                 Verdict::Failed(reason) => failed.push(self.looks_later(one.claimed, &reason)),
-                Verdict::Changed(report) => self.write_one(one.claimed, one.cluster, *report).await,
+                Verdict::Changed(report) => {
+                    let seen = Seen {
+                        cluster: one.cluster,
+                        node_groups: one.node_groups,
+                    };
+                    self.write_one(one.claimed, seen, *report).await;
+                }
             }
         }
         self.give_back(unchanged, self.sync.pace.pause(), 0).await?;
@@ -266,8 +276,10 @@ impl<'a> Batch<'a> {
             .map(drop)
     }
 
-    async fn write_one(&self, claimed: Claimed, cluster: Cluster, report: DriverReport) {
+    async fn write_one(&self, claimed: Claimed, mut seen: Seen, report: DriverReport) {
         let (me, pause) = (self.sync.me.clone(), self.sync.pace.pause());
+        let (cluster, operation) = (seen.cluster.clone(), claimed.operation.clone());
+        outcome::applied(&report, &mut seen.cluster, &mut seen.node_groups);
         let uuid = cluster.uuid.clone();
         let written = self
             .sync
@@ -285,6 +297,7 @@ impl<'a> Batch<'a> {
                 tracing::info!(magnum.cluster.uuid = %uuid, %status, "the cluster reached its end");
                 // Its next operation may begin.
                 self.sync.signals.work.notify_one();
+                self.sync.notices.send(notice_of(status, operation, seen));
             }
             Ok(Some(_)) => {}
             Ok(None) => {
@@ -319,9 +332,36 @@ impl<'a> Batch<'a> {
     }
 }
 
-type Seen = Result<HashMap<ClusterUuid, Result<DriverReport, DriverError>>, DriverError>;
+/// What is told of a cluster that reached its end: by its operation, if one of ours waited for it.
+fn notice_of(status: ClusterStatus, operation: Option<OperationId>, mut seen: Seen) -> Notice {
+    if let Some(operation) = operation {
+        return Notice::Ended {
+            operation,
+            seen: Some(Box::new(seen)),
+        };
+    }
+    seen.cluster.status = Some(status);
+    Notice::Told(Box::new(Told {
+        kind: match status {
+            ClusterStatus::CreateComplete | ClusterStatus::CreateFailed => OperationKind::ClusterCreate,
+            ClusterStatus::DeleteComplete | ClusterStatus::DeleteFailed => OperationKind::ClusterDelete,
+            _ => OperationKind::ClusterUpdate,
+        },
+        outcome: if status.is_failed() {
+            NoticeOutcome::Failure
+        } else {
+            NoticeOutcome::Success
+        },
+        cluster: seen.cluster.uuid.clone(),
+        seen: Some(seen),
+        context: RequestContext::admin(),
+        refusal: None,
+    }))
+}
 
-async fn observe(sync: &StatusSync, group: &Group) -> Seen {
+type Sights = Result<HashMap<ClusterUuid, Result<DriverReport, DriverError>>, DriverError>;
+
+async fn observe(sync: &StatusSync, group: &Group) -> Sights {
     // Never closed; without a permit the look is taken all the same.
     let _slot = sync.slots.acquire().await.ok();
     let begun = Instant::now();

@@ -1,0 +1,92 @@
+//! What the rest of the conductor tells the notifier: that something was accepted, refused, or has ended.
+//!
+//! Told after the commit, never waited for, and lost with the process: notifications are best effort. Without a
+//! notification driver nothing is even collected.
+
+use magnum_common::context::RequestContext;
+use magnum_common::error::Fault;
+use magnum_common::ids::{ClusterUuid, OperationId};
+use magnum_common::model::{Cluster, NodeGroup};
+use tokio::sync::mpsc;
+
+use crate::workflows::OperationKind;
+
+/// Notices on their way in this process.
+const QUEUE: usize = 4096;
+
+/// How something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoticeOutcome {
+    /// Accepted, not done.
+    Pending,
+    /// Done.
+    Success,
+    /// Refused, or given up.
+    Failure,
+}
+
+/// A cluster as whoever tells saw it: it may be gone when the notification is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// Its node groups.
+    pub node_groups: Vec<NodeGroup>,
+}
+
+/// One thing to tell.
+#[derive(Debug, Clone)]
+pub enum Notice {
+    /// All that is needed stands here.
+    Told(Box<Told>),
+    /// The operation has ended; the journal knows how.
+    Ended {
+        /// Which.
+        operation: OperationId,
+        /// Its cluster, as the operation last saw it.
+        seen: Option<Box<Seen>>,
+    },
+}
+
+/// A notice that needs no look at the journal.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// What was asked for.
+    pub kind: OperationKind,
+    /// How it stands.
+    pub outcome: NoticeOutcome,
+    /// The cluster asked for.
+    pub cluster: ClusterUuid,
+    /// The cluster, where it exists and its user may see it.
+    pub seen: Option<Seen>,
+    /// Who asked.
+    pub context: RequestContext,
+    /// Why it was refused.
+    pub refusal: Option<Fault>,
+}
+
+/// Where notices go. The default takes none.
+#[derive(Debug, Clone, Default)]
+pub struct NoticeQueue(Option<mpsc::Sender<Notice>>);
+
+/// A queue and its other end.
+pub fn queue() -> (NoticeQueue, mpsc::Receiver<Notice>) {
+    let (sender, receiver) = mpsc::channel(QUEUE);
+    (NoticeQueue(Some(sender)), receiver)
+}
+
+impl NoticeQueue {
+    /// Whether anybody listens. If not, nothing needs to be collected.
+    pub const fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Tells. Never waits; what does not fit is lost, with a word in the log.
+    pub fn send(&self, notice: Notice) {
+        if let Some(sender) = &self.0
+            && sender.try_send(notice).is_err()
+        {
+            tracing::warn!("a notification is lost: too many wait to be sent");
+        }
+    }
+}
