@@ -6,6 +6,7 @@
 //! what it had in hand when it dies).
 
 pub mod consumer;
+mod direct;
 pub mod dispatch;
 pub mod reply;
 

@@ -12,26 +12,18 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use magnum_common::error::Fault;
 use magnum_common::retry::RetryPolicy;
-use magnum_common::rpc::{Delivery, Flow, ReplyAddress, Transport};
-use magnum_common::rpc::{Incoming as Message, RpcServer, reply};
-use serde_json::Value;
-use tokio::sync::Semaphore;
+use magnum_common::rpc::{Delivery, Flow, RpcServer, Transport};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use super::dispatch::{Routed, route};
+use super::direct::{Direct, Owed};
 use crate::handlers::accept::waves;
 use crate::handlers::{Accepted, Acceptor, Incoming};
 use crate::operations::border::{Border, reached};
 use crate::operations::engine::Signals;
 use crate::operations::monitor::CallMonitors;
 use crate::operations::replies::AnswerQueue;
-
-/// Direct answers (pings, refusals) being sent at once; more make the consumer wait.
-const DIRECT_ANSWERS: usize = 256;
 
 /// An outage shorter than this is not worth a warning.
 const QUIET_OUTAGE: Duration = Duration::from_secs(1);
@@ -54,21 +46,11 @@ pub struct Consumer {
     pub batch: usize,
 }
 
-/// A message that is to be recorded, and its delivery.
-struct Owed {
-    incoming: Incoming,
-    delivery: Delivery,
-}
-
 impl Consumer {
     /// Runs until `shutdown`: then takes nothing new, and gives back what is not safe.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut server = self.server;
-        let direct = Direct {
-            transport: self.transport,
-            permits: Arc::new(Semaphore::new(DIRECT_ANSWERS)),
-            tasks: TaskTracker::new(),
-        };
+        let direct = Direct::new(self.transport);
         let recorder = Recorder {
             flow: server.flow(),
             acceptor: self.acceptor,
@@ -107,8 +89,7 @@ impl Consumer {
         // Dropped deliveries go back to their queue.
         drop(owed);
         server.stop_consuming().await;
-        direct.tasks.close();
-        direct.tasks.wait().await;
+        direct.finish().await;
         server.stop().await;
     }
 }
@@ -224,59 +205,5 @@ impl Recorder {
         } else if let (Some(caller), Some(timeout)) = (&one.reply, one.monitor) {
             self.monitors.watch(&operation, caller, timeout);
         }
-    }
-}
-
-/// Answers that need no journal, sent beside the consumer.
-struct Direct {
-    transport: Arc<dyn Transport>,
-    permits: Arc<Semaphore>,
-    tasks: TaskTracker,
-}
-
-impl Direct {
-    /// What needs no journal is dealt with; what does comes back.
-    async fn sort(&self, message: Message) -> Option<Owed> {
-        let Message { request, delivery } = message;
-        let (method, address) = (request.method.clone(), request.reply.clone());
-        match route(request) {
-            Routed::Record(incoming) => {
-                return Some(Owed {
-                    incoming: *incoming,
-                    delivery,
-                });
-            }
-            Routed::Answer(value) => self.send(address, Ok(value), delivery).await,
-            Routed::Fault(fault) => {
-                tracing::warn!(rpc.method = method, reason = %fault, "a message cannot be carried out");
-                self.send(address, Err(fault), delivery).await;
-            }
-        }
-        None
-    }
-
-    /// Answers a call and acknowledges; a cast that failed goes to the dead letters. Waits only when very many
-    /// are on their way.
-    async fn send(&self, address: Option<ReplyAddress>, outcome: Result<Value, Fault>, delivery: Delivery) {
-        let transport = Arc::clone(&self.transport);
-        // Never closed; without a permit the answer is sent all the same.
-        let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
-        self.tasks.spawn(async move {
-            let _permit = permit;
-            match (address, outcome) {
-                (Some(address), outcome) => {
-                    let sent = match outcome {
-                        Ok(value) => reply(transport.as_ref(), &address, Ok(value)).await,
-                        Err(fault) => reply(transport.as_ref(), &address, Err(&fault)).await,
-                    };
-                    if let Err(error) = sent {
-                        tracing::warn!(%error, "a caller could not be answered");
-                    }
-                    delivery.ack().await;
-                }
-                (None, Ok(_)) => delivery.ack().await,
-                (None, Err(fault)) => delivery.dead_letter(&fault.message).await,
-            }
-        });
     }
 }
