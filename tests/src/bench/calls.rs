@@ -58,6 +58,7 @@ struct Measured {
     p50_ms: f64,
     cpu_us: f64,
     rss_mib: f64,
+    start_s: f64,
 }
 
 /// What a client saw.
@@ -93,6 +94,8 @@ impl Calls {
                     10.0,
                 ));
             }
+            let start = ours.start_s / peer.start_s;
+            report.goal(Goal::at_most(&share("start until consuming"), start, 0.1));
             report.goal(Goal::at_most(&share("RSS"), ours.rss_mib / peer.rss_mib, 0.25));
         }
         Ok(report)
@@ -132,6 +135,7 @@ impl Calls {
             p50_ms: at(0.5)?,
             cpu_us: cpu[0],
             rss_mib: rss_mib(server.pid)?,
+            start_s: server.start.as_secs_f64(),
         };
         report.row(Row {
             name: contestant.name(),
@@ -145,7 +149,7 @@ impl Calls {
                 Some(seen.client_cpu.as_secs_f64() * 1e6 / made as f64),
                 Some(cpu[1]),
                 Some(measured.rss_mib),
-                Some(server.start.as_secs_f64()),
+                Some(measured.start_s),
             ],
         });
         server.stop().await?;
