@@ -325,3 +325,17 @@ async fn sqlite_in_a_folder_that_does_not_exist_says_so() {
     assert!(matches!(error, DbError::Refused(_)), "{error:?}");
     assert!(error.to_string().contains("does its folder exist"), "{error}");
 }
+
+/// A file that an administrator has made by asking would be one that the services cannot write.
+#[tokio::test]
+async fn asking_for_the_version_makes_no_file() -> Result<()> {
+    let database = TestDatabase::empty(magnum_tests::Backend::Sqlite).await?;
+    let url = format!("{}-missing", database.url());
+    let mut section = section(&database);
+    section.connection = Secret::new(url.clone());
+    let version = migrate::version(&section).await?;
+    assert_eq!((version.magnum, version.pending.len()), (None, 1));
+    let path = url.strip_prefix("sqlite:///").unwrap_or_default();
+    assert!(!path.is_empty() && !std::path::Path::new(path).exists(), "{path}");
+    Ok(())
+}

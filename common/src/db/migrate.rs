@@ -25,6 +25,8 @@
 pub mod conductor;
 pub mod magnum;
 
+use std::path::Path;
+
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
@@ -61,7 +63,21 @@ pub async fn upgrade(section: &DatabaseSection) -> Result<Report, DbError> {
 
 /// Says where the configured database stands. Changes nothing.
 pub async fn version(section: &DatabaseSection) -> Result<Version, DbError> {
-    on_own_connection(section, read_version).await
+    let mut url = DatabaseUrl::parse(section.connection.expose())?;
+    if let DatabaseUrl::Sqlite { path, .. } = &mut url
+        && path.as_deref().is_some_and(is_to_be_made)
+    {
+        // SQLite would make the file, and make it that of whoever asks.
+        *path = None;
+    }
+    on_connection_to(url, section, read_version).await
+}
+
+/// Whether there is no such file yet, in a folder that exists.
+fn is_to_be_made(path: &str) -> bool {
+    let path = Path::new(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    !path.exists() && folder.is_none_or(Path::exists)
 }
 
 /// Writes a revision of Magnum's tables without touching them: for a database whose tables are known to be
@@ -201,6 +217,14 @@ where
     F: FnOnce(&mut AnyConnection) -> Result<T, DbError> + Send + 'static,
 {
     let url = DatabaseUrl::parse(section.connection.expose())?;
+    on_connection_to(url, section, work).await
+}
+
+async fn on_connection_to<T, F>(url: DatabaseUrl, section: &DatabaseSection, work: F) -> Result<T, DbError>
+where
+    T: Send + 'static,
+    F: FnOnce(&mut AnyConnection) -> Result<T, DbError> + Send + 'static,
+{
     let mut options = PoolOptions::from(section);
     // A migration of a large table takes what it takes.
     options.session.statement_timeout = None;

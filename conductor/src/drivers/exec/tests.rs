@@ -218,6 +218,20 @@ async fn a_code_above_those_of_signals_is_the_programs_own() {
 }
 
 #[tokio::test]
+async fn a_child_that_left_the_group_and_keeps_the_pipes_open_does_not_cost_the_answer() {
+    let it = script(
+        r#"setsid sleep 20 & i=0
+        while [ $i -lt 3000 ]; do echo '{"progress": "one more line of many"}'; i=$((i + 1)); done
+        echo '{"result": {"cluster": {"stack_id": "s-1"}}}'"#,
+    );
+    let report = timeout(Duration::from_secs(15), it.create())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(report.cluster.stack_id.as_deref(), Some("s-1"));
+}
+
+#[tokio::test]
 async fn a_program_that_says_nothing_has_failed() {
     let it = script("exit 0");
     assert!(text(it.create().await).contains("without a line that holds a result"));
