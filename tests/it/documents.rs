@@ -58,6 +58,15 @@ const HOW: &[(&str, How)] = &[
         As("tests/run --only crash_matrix --check && has_test crash_matrix"),
     ),
     ("tests/run --check", AsWritten),
+    // docs/benchmarks.md. They take minutes, and numbers of a busy machine say nothing: that they can be asked for.
+    (
+        "cargo run --release -p magnum-tests --bin bench -- casts",
+        As("bench casts --help"),
+    ),
+    (
+        "cargo run --release -p magnum-tests --bin bench -- calls",
+        As("bench calls --help"),
+    ),
     // docs/configuration.md
     ("magnum-conductor config sample", AsWritten),
     ("magnum-conductor config reference", AsWritten),

@@ -14,7 +14,8 @@ use magnum_tests::{TestDatabase, rabbitmq};
 
 use super::How;
 
-const PROGRAMS: [&str; 5] = [
+const PROGRAMS: [&str; 6] = [
+    "bench",
     "magnum-api",
     "magnum-conductor",
     "magnum-db-manage",
