@@ -134,6 +134,19 @@ pub fn init(settings: &Settings, program: &str) -> Result<(), TelemetryError> {
     Ok(())
 }
 
+/// For commands at a terminal: warnings go to standard error as plain lines (a server that does not answer yet, say),
+/// whatever the configuration says about the log of the services.
+pub fn warnings_on_terminal() {
+    let lines = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::WARN)
+        .without_time()
+        .with_target(false)
+        .with_ansi(false)
+        .with_writer(io::stderr);
+    // A process that has a log already shows them there.
+    let _has_one = lines.try_init();
+}
+
 /// Logs what the configuration warned about; call after [`init`].
 pub fn log_warnings(loaded: &Loaded) {
     for warning in &loaded.warnings {

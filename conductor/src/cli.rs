@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use magnum_common::config::{ConfigArgs, Settings};
 use magnum_common::error::with_causes;
+use magnum_common::telemetry;
 
 use crate::drivers::exec::guard::{self, GuardArgs};
 
@@ -72,6 +73,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
 
 fn on_journal(config: &ConfigArgs, args: operations::OperationsArgs) -> anyhow::Result<()> {
     let loaded = Settings::load(config)?;
+    telemetry::warnings_on_terminal();
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?

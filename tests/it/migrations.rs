@@ -9,6 +9,7 @@ use magnum_common::db::migrate::{self, HEAD};
 use magnum_common::db::{AnyConnection, Backend, Database, DbError, schema};
 use magnum_common::secret::Secret;
 use magnum_conductor::cli::db_manage;
+use magnum_tests::process::Launch;
 use magnum_tests::{TestDatabase, on_every_database};
 
 use crate::probe::{self, MAGNUM_TABLES};
@@ -337,5 +338,30 @@ async fn asking_for_the_version_makes_no_file() -> Result<()> {
     assert_eq!((version.magnum, version.pending.len()), (None, 1));
     let path = url.strip_prefix("sqlite:///").unwrap_or_default();
     assert!(!path.is_empty() && !std::path::Path::new(path).exists(), "{path}");
+    Ok(())
+}
+
+/// A server that is still starting, or a wrong address: the person at the terminal sees what is being waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn magnum_db_manage_says_that_it_waits_for_a_server_and_then_gives_up() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let nobody = magnum_tests::ports::free_port()?;
+    let config = folder.path().join("magnum.conf");
+    std::fs::write(
+        &config,
+        format!(
+            "[database]\nconnection = mysql://magnum:hidden@127.0.0.1:{nobody}/magnum\nmax_retries = 2\nretry_interval = 1\n"
+        ),
+    )?;
+    let finished = Launch::program("magnum-db-manage")?
+        .config(&config)
+        .args(["version"])
+        .finish()
+        .await?;
+    assert!(!finished.status.success());
+    let said = &finished.stderr;
+    assert!(said.contains("does not answer yet"), "{said}");
+    assert!(said.contains("'127.0.0.1'"), "{said}");
+    assert!(!said.contains("hidden"), "{said}");
     Ok(())
 }

@@ -4,9 +4,11 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
+use magnum_common::telemetry;
 use magnum_conductor::cli::db_manage::{Args, run};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<ExitCode> {
-    run(Args::parse(), &mut io::stdout().lock(), &mut io::stderr().lock()).await
+    telemetry::warnings_on_terminal();
+    run(Args::parse(), &mut io::stdout(), &mut io::stderr()).await
 }

@@ -4,10 +4,12 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
+use magnum_common::telemetry;
 use magnum_conductor::cli::driver_manage::{Args, run};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<ExitCode> {
-    let outcome = run(Args::parse(), &mut io::stdout().lock(), &mut io::stderr().lock()).await?;
+    telemetry::warnings_on_terminal();
+    let outcome = run(Args::parse(), &mut io::stdout(), &mut io::stderr()).await?;
     Ok(outcome.into())
 }
