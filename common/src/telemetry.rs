@@ -137,7 +137,7 @@ pub fn init(settings: &Settings, program: &str) -> Result<(), TelemetryError> {
 /// For commands at a terminal: warnings go to standard error as plain lines (a server that does not answer yet, say),
 /// whatever the configuration says about the log of the services.
 pub fn warnings_on_terminal() {
-    let lines = tracing_subscriber::fmt()
+    let lines = fmt()
         .with_max_level(tracing::Level::WARN)
         .without_time()
         .with_target(false)

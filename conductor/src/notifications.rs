@@ -176,7 +176,7 @@ impl Notifier {
                 Ok(Some((row, now)))
             })
             .await?;
-        Ok(found.and_then(|(row, now)| told_of(&row, now.or(seen.map(|seen| *seen)))))
+        Ok(found.and_then(|(row, now)| told_of(&row, now.or_else(|| seen.map(|seen| *seen)))))
     }
 }
 
