@@ -7,6 +7,7 @@
 
 /// Rows of a statement that stays prepared: a full batch of requests is some of these, which the server need not
 /// parse again.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) const ROWS_AT_ONCE: usize = 32;
 
 /// A slice of rows, many in one `INSERT`. diesel's common subset of the three databases has none, so it is said per
