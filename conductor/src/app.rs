@@ -23,7 +23,7 @@ use self::parts::Parts;
 use crate::drivers::exec::ExecHost;
 use crate::drivers::exec::guard::{GuardProgram, Timing as GuardTiming};
 use crate::drivers::{Loaded, Registry};
-use crate::handlers::Acceptor;
+use crate::handlers::{Acceptor, Answerer};
 use crate::notifications::Notifier;
 use crate::operations::monitor::CallMonitors;
 use crate::operations::notice::{self, NoticeQueue};
@@ -259,6 +259,7 @@ impl Conductor {
             let consumer = Consumer {
                 server,
                 transport: wire,
+                answerer: Answerer::default(),
                 acceptor,
                 answers,
                 monitors,

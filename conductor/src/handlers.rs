@@ -7,6 +7,7 @@
 //! | [`plan`] | what accepting it changes: data made by pure functions |
 //! | [`cluster_create`], [`cluster_update`], [`cluster_delete`] | those functions |
 //! | [`accept`] | reads, plans, writes: one transaction for many messages |
+//! | [`question`] | what is answered at once instead, without an operation |
 //!
 //! Guarantee: a message is accepted completely (journal and rows) or not at all, and the same message is never
 //! accepted twice. State rules are checked against the rows, in that transaction, and every change of a status
@@ -20,6 +21,8 @@ pub mod cluster_delete;
 pub mod cluster_update;
 pub mod command;
 pub mod plan;
+pub mod question;
 
 pub use accept::{Accepted, Acceptor, Incoming};
 pub use command::Command;
+pub use question::Answerer;

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::direct::{Direct, Owed};
 use crate::handlers::accept::waves;
-use crate::handlers::{Accepted, Acceptor, Incoming};
+use crate::handlers::{Accepted, Acceptor, Answerer, Incoming};
 use crate::operations::border::{Border, reached};
 use crate::operations::engine::Signals;
 use crate::operations::monitor::CallMonitors;
@@ -34,6 +34,8 @@ pub struct Consumer {
     pub server: RpcServer,
     /// For direct answers.
     pub transport: Arc<dyn Transport>,
+    /// Answers what needs no journal.
+    pub answerer: Answerer,
     /// The way into the journal.
     pub acceptor: Acceptor,
     /// Answers of recorded calls.
@@ -50,7 +52,7 @@ impl Consumer {
     /// Runs until `shutdown`: then takes nothing new, and gives back what is not safe.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut server = self.server;
-        let direct = Direct::new(self.transport);
+        let direct = Direct::new(self.transport, self.answerer);
         let recorder = Recorder {
             flow: server.flow(),
             acceptor: self.acceptor,

@@ -1,5 +1,5 @@
-//! What needs no journal: pings, and requests that cannot be carried out. They are answered at once; everything
-//! else is handed on to be recorded.
+//! What needs no journal: questions, and requests that cannot be carried out. They are answered at once, beside
+//! the consumer; everything else is handed on to be recorded.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::dispatch::{Routed, route};
 use crate::handlers::Incoming;
+use crate::handlers::question::{Answerer, Question};
 
 /// Direct answers being sent at once; more make the consumer wait.
 const MOST: usize = 256;
@@ -24,15 +25,17 @@ pub(super) struct Owed {
 /// Answers that need no journal, sent beside the consumer.
 pub(super) struct Direct {
     transport: Arc<dyn Transport>,
+    answerer: Answerer,
     permits: Arc<Semaphore>,
     tasks: TaskTracker,
 }
 
 impl Direct {
-    /// Through this transport.
-    pub(super) fn new(transport: Arc<dyn Transport>) -> Self {
+    /// Answers of `answerer`, through this transport.
+    pub(super) fn new(transport: Arc<dyn Transport>, answerer: Answerer) -> Self {
         Self {
             transport,
+            answerer,
             permits: Arc::new(Semaphore::new(MOST)),
             tasks: TaskTracker::new(),
         }
@@ -55,37 +58,62 @@ impl Direct {
                     delivery,
                 });
             }
-            Routed::Answer(value) => self.send(address, Ok(value), delivery).await,
-            Routed::Fault(fault) => {
-                tracing::warn!(rpc.method = method, reason = %fault, "a message cannot be carried out");
-                self.send(address, Err(fault), delivery).await;
-            }
+            Routed::Ask(question) => self.ask(address, question, delivery).await,
+            Routed::Fault(fault) => self.refuse(method, address, fault, delivery).await,
         }
         None
     }
 
-    /// Answers a call and acknowledges; a cast that failed goes to the dead letters. Waits only when very many
-    /// are on their way.
-    async fn send(&self, address: Option<ReplyAddress>, outcome: Result<Value, Fault>, delivery: Delivery) {
+    async fn ask(&self, address: Option<ReplyAddress>, question: Box<Question>, delivery: Delivery) {
+        let (transport, answerer) = (Arc::clone(&self.transport), self.answerer.clone());
+        self.spawn(async move {
+            let method = question.method.clone();
+            let outcome = answerer.answer(*question).await;
+            if let Err(fault) = &outcome {
+                tracing::debug!(rpc.method = method, reason = %fault, "a question is answered with an exception");
+            }
+            settle(transport.as_ref(), address, outcome, delivery).await;
+        })
+        .await;
+    }
+
+    async fn refuse(&self, method: String, address: Option<ReplyAddress>, fault: Fault, delivery: Delivery) {
+        tracing::warn!(rpc.method = method, reason = %fault, "a message cannot be carried out");
         let transport = Arc::clone(&self.transport);
-        // Never closed; without a permit the answer is sent all the same.
+        self.spawn(async move { settle(transport.as_ref(), address, Err(fault), delivery).await })
+            .await;
+    }
+
+    /// Waits only when very many are on their way.
+    async fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        // Never closed; without a permit the work is done all the same.
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
         self.tasks.spawn(async move {
             let _permit = permit;
-            match (address, outcome) {
-                (Some(address), outcome) => {
-                    let sent = match outcome {
-                        Ok(value) => reply(transport.as_ref(), &address, Ok(value)).await,
-                        Err(fault) => reply(transport.as_ref(), &address, Err(&fault)).await,
-                    };
-                    if let Err(error) = sent {
-                        tracing::warn!(%error, "a caller could not be answered");
-                    }
-                    delivery.ack().await;
-                }
-                (None, Ok(_)) => delivery.ack().await,
-                (None, Err(fault)) => delivery.dead_letter(&fault.message).await,
-            }
+            work.await;
         });
+    }
+}
+
+/// Answers a call and acknowledges; a cast that failed goes to the dead letters.
+async fn settle(
+    transport: &dyn Transport,
+    address: Option<ReplyAddress>,
+    outcome: Result<Value, Fault>,
+    delivery: Delivery,
+) {
+    match (address, outcome) {
+        (Some(address), outcome) => {
+            let sent = match outcome {
+                Ok(value) => reply(transport, &address, Ok(value)).await,
+                Err(fault) => reply(transport, &address, Err(&fault)).await,
+            };
+            if let Err(error) = sent {
+                tracing::warn!(%error, "a caller could not be answered");
+            }
+            delivery.ack().await;
+        }
+        (None, Ok(_)) => delivery.ack().await,
+        (None, Err(fault)) => delivery.dead_letter(&fault.message).await,
     }
 }

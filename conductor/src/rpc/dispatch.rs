@@ -3,14 +3,13 @@
 //! | method | what happens |
 //! |---|---|
 //! | those of [`OperationKind`](crate::workflows::OperationKind) | recorded, then worked on |
-//! | `ping_conductor` | answered `true` at once; nothing is stored |
+//! | those of [`Topic`] | answered at once; no operation comes of it |
 //! | anything else | `NoSuchMethod`, as oslo's dispatcher says it |
 
 use magnum_common::error::{Exception, Fault};
 use magnum_common::rpc::Request;
-use serde_json::Value;
 
-use crate::handlers::arguments::Arguments;
+use crate::handlers::question::{Question, Topic};
 use crate::handlers::{Command, Incoming};
 
 /// What a request turns out to be.
@@ -18,8 +17,8 @@ use crate::handlers::{Command, Incoming};
 pub enum Routed {
     /// To be recorded.
     Record(Box<Incoming>),
-    /// Answered without any state.
-    Answer(Value),
+    /// To be answered.
+    Ask(Box<Question>),
     /// Nothing that can be carried out.
     Fault(Fault),
 }
@@ -35,11 +34,14 @@ pub fn route(request: Request) -> Routed {
         call_monitor,
         ..
     } = request;
-    if method == "ping_conductor" {
-        return match Arguments::new(&method, args).finish() {
-            Ok(()) => Routed::Answer(Value::Bool(true)),
-            Err(fault) => Routed::Fault(fault),
-        };
+    if let Some(topic) = Topic::of(&method) {
+        return Routed::Ask(Box::new(Question {
+            topic,
+            method,
+            args,
+            context,
+            message: unique_id,
+        }));
     }
     match Command::decode(&method, args) {
         Some(Ok(command)) => Routed::Record(Box::new(Incoming {
@@ -60,7 +62,7 @@ pub fn route(request: Request) -> Routed {
 #[cfg(test)]
 mod tests {
     use magnum_common::context::RequestContext;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -88,15 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn a_ping_is_answered_without_being_recorded() {
-        let Routed::Answer(answer) = route(request("ping_conductor", json!({}))) else {
-            panic!("an answer");
+    fn questions_keep_their_arguments_unread() {
+        let Routed::Ask(question) = route(request("ping_conductor", json!({"x": 1}))) else {
+            panic!("a question");
         };
-        assert_eq!(answer, json!(true));
-        assert_eq!(
-            fault("ping_conductor", json!({"x": 1})).exception,
-            Exception::TypeError
-        );
+        assert_eq!(question.topic, Topic::Ping);
+        assert_eq!(question.args["x"], 1);
     }
 
     #[test]

@@ -1,0 +1,106 @@
+//! Requests that are answered at once and leave no operation behind: they neither change a cluster nor call a
+//! driver.
+//!
+//! A question that is delivered twice is answered twice. The answer goes out before the message is acknowledged,
+//! so a conductor that dies in between costs its caller nothing but time.
+
+use magnum_common::context::RequestContext;
+use magnum_common::error::{Exception, Fault};
+use magnum_common::ids::MessageId;
+use serde_json::{Map, Value};
+
+use super::arguments::Arguments;
+
+/// What is asked, by the method's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// `ping_conductor`: whether anybody is there.
+    Ping,
+    /// `federation_create`, `federation_update`, `federation_delete`: which Magnum never had.
+    Federation,
+}
+
+/// A request for an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// What is asked.
+    pub topic: Topic,
+    /// The method, as the message names it.
+    pub method: String,
+    /// Its arguments, unread.
+    pub args: Map<String, Value>,
+    /// Who asks.
+    pub context: RequestContext,
+    /// The message's id.
+    pub message: Option<MessageId>,
+}
+
+impl Topic {
+    /// The topic of a method; `None` for methods that are recorded, or do not exist.
+    pub fn of(method: &str) -> Option<Self> {
+        Some(match method {
+            "ping_conductor" => Self::Ping,
+            "federation_create" | "federation_update" | "federation_delete" => Self::Federation,
+            _ => return None,
+        })
+    }
+}
+
+/// Knows the answers.
+#[derive(Clone, Default)]
+pub struct Answerer {}
+
+impl Answerer {
+    /// The answer, or the exception the caller gets.
+    pub async fn answer(&self, question: Question) -> Result<Value, Fault> {
+        match question.topic {
+            Topic::Ping => {
+                Arguments::new(&question.method, question.args).finish()?;
+                Ok(Value::Bool(true))
+            }
+            // Magnum's own answer, whatever the arguments.
+            Topic::Federation => Err(Fault::new(
+                Exception::NotImplementedError,
+                "This feature is not yet implemented.",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    async fn ask(method: &str, args: Value) -> Result<Value, Fault> {
+        let Value::Object(args) = args else {
+            panic!("arguments are an object");
+        };
+        Answerer::default()
+            .answer(Question {
+                topic: Topic::of(method).unwrap(),
+                method: method.into(),
+                args,
+                context: RequestContext::default(),
+                message: None,
+            })
+            .await
+    }
+
+    #[tokio::test]
+    async fn a_ping_is_answered_true_and_takes_no_arguments() {
+        assert_eq!(ask("ping_conductor", json!({})).await, Ok(json!(true)));
+        let fault = ask("ping_conductor", json!({"x": 1})).await.unwrap_err();
+        assert_eq!(fault.exception, Exception::TypeError);
+    }
+
+    #[tokio::test]
+    async fn federations_are_honestly_not_there() {
+        for method in ["federation_create", "federation_update", "federation_delete"] {
+            let fault = ask(method, json!({"federation": null})).await.unwrap_err();
+            assert_eq!(fault.exception, Exception::NotImplementedError);
+            assert_eq!(fault.message, "This feature is not yet implemented.");
+        }
+    }
+}
