@@ -75,6 +75,11 @@ impl Deployment {
         Ok(deployment)
     }
 
+    /// The options of programs started from now on.
+    pub fn config(&self) -> &ConfigFile {
+        &self.config
+    }
+
     /// Sets an option for the programs started from now on.
     pub fn set(&mut self, section: &str, option: &str, value: impl ToString) {
         self.config = std::mem::take(&mut self.config).set(section, option, value);

@@ -18,6 +18,7 @@
 //! | [`full_disk`] | a disk that is full on command |
 //! | [`raw_rpc`] | messages byte by byte |
 //! | [`oslo_peer`] | Python peers, driven by JSON lines |
+//! | [`python_magnum`] | a whole Python Magnum: its API, its conductor, its command lines |
 //!
 //! It does not isolate tests from each other's load: two tests share two cores, so deadlines are generous
 //! and nothing is proven by how long it took.
@@ -37,6 +38,7 @@ pub mod oslo_peer;
 pub mod ports;
 pub mod postgres;
 pub mod process;
+pub mod python_magnum;
 pub mod rabbitmq;
 pub mod raw_rpc;
 pub mod rest;

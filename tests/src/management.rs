@@ -82,6 +82,12 @@ impl VhostView<'_> {
             .with_context(|| format!("queue {queue} has no message count yet"))
     }
 
+    /// How many consumers a queue has at this moment, which the broker knows without delay.
+    pub async fn consumers(&self, queue: &str) -> Result<usize> {
+        let all = self.list("consumers").await?;
+        Ok(all.iter().filter(|one| one["queue"]["name"] == queue).count())
+    }
+
     /// All exchanges.
     pub async fn exchanges(&self) -> Result<Vec<Value>> {
         self.list("exchanges").await

@@ -50,6 +50,15 @@ pub struct Raised {
 impl OsloPeer {
     /// Starts `tests/peers/<script>` and waits for its `{"event": "ready"}`.
     pub async fn start(script: &str, args: &[&str]) -> Result<Self> {
+        Self::start_with(script, args, &[]).await
+    }
+
+    /// The same with these environment variables.
+    pub async fn start_with(
+        script: &str,
+        args: &[&str],
+        environment: &[(&'static str, String)],
+    ) -> Result<Self> {
         let name = run_dir()?.unique(script.trim_end_matches(".py"));
         let log = run_dir()?.log(&name);
         let mut command = std::process::Command::new(python()?);
@@ -57,6 +66,7 @@ impl OsloPeer {
             .arg(base().with_file_name("peers").join(script))
             .args(args)
             .env("PYTHONUNBUFFERED", "1")
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(std::fs::File::create(&log)?)

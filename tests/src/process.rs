@@ -244,6 +244,12 @@ impl Program {
         self.wait_end(Duration::from_secs(10)).await.map(drop)
     }
 
+    /// `kill -9` of the program and everything in its process group, and waits until it is gone.
+    pub async fn kill_group(&mut self) -> Result<()> {
+        signal_group(self.child.id(), Signal::SIGKILL);
+        self.wait_end(Duration::from_secs(10)).await.map(drop)
+    }
+
     /// SIGTERM, then waits for its end.
     pub async fn terminate(&mut self, within: Duration) -> Result<ExitStatus> {
         self.signal(Signal::SIGTERM)?;

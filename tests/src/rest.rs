@@ -19,6 +19,8 @@ pub struct Rest {
     client: reqwest::Client,
     version: String,
     token: Option<String>,
+    /// Project and user, for an API that believes its clients.
+    identity: Option<(String, String)>,
 }
 
 /// An answer.
@@ -56,6 +58,7 @@ impl Rest {
             client: reqwest::Client::new(),
             version: "latest".to_owned(),
             token: None,
+            identity: None,
         }
     }
 
@@ -77,6 +80,15 @@ impl Rest {
         }
     }
 
+    /// The same as this user of this project, for an API that believes its clients (`noauth`).
+    #[must_use]
+    pub fn as_somebody(&self, project: &str, user: &str) -> Self {
+        Self {
+            identity: Some((project.to_owned(), user.to_owned())),
+            ..self.clone()
+        }
+    }
+
     /// The endpoint.
     pub fn base(&self) -> &str {
         &self.base
@@ -94,6 +106,9 @@ impl Rest {
             .timeout(Duration::from_secs(60));
         if let Some(token) = &self.token {
             request = request.header("X-Auth-Token", token);
+        }
+        if let Some((project, user)) = &self.identity {
+            request = request.header("X-Project-Id", project).header("X-User-Id", user);
         }
         if let Some(body) = body {
             request = request.json(body);

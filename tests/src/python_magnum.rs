@@ -1,0 +1,298 @@
+//! A real Python Magnum beside a [`Deployment`]: its API, as console script and under a WSGI server, its conductor,
+//! and its command lines, on the deployment's vhost and database.
+//!
+//! It reads the same options as our programs do, plus where Keystone is. Keystone, Glance, Nova and Neutron are a
+//! stand-in that only answers questions (`tests/peers/cloud.py`); the driver is the scripted one as a Python
+//! plug-in (`tests/peers/drivers`), which keeps the same record as ours does.
+//!
+//! A Python conductor does not end on SIGTERM, and its worker keeps the broker's socket open when only the parent is
+//! killed: what is stopped here is always the whole process group ([`Program::kill_group`]).
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::builders::ConfigFile;
+use crate::deployment::Deployment;
+use crate::driver_record::DriverRecord;
+use crate::oslo_peer::{OsloPeer, tool};
+use crate::ports::free_port;
+use crate::process::{Finished, Launch, Program, Ready};
+use crate::rabbitmq::Vhost;
+use crate::rest::Rest;
+use crate::run_dir::{base, run_dir};
+use crate::wait;
+
+/// Importing Magnum takes seconds, and more of them on a busy machine.
+const START_WITHIN: Duration = Duration::from_secs(60);
+
+/// Which Magnum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// The last one with Heat drivers and trusts; the head of its tables is `c0f832afc4fd`.
+    Magnum22,
+    /// The one that we are a drop-in for.
+    Magnum23,
+}
+
+/// How Magnum's API is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Served {
+    /// The command `magnum-api`: every object is asked of a conductor.
+    Script,
+    /// `magnum.wsgi.api` under gunicorn: the API reads the database itself.
+    Wsgi,
+}
+
+/// A configuration for Python's programs, and the stand-in cloud.
+pub struct PythonMagnum {
+    release: Release,
+    folder: PathBuf,
+    config: ConfigFile,
+    record: DriverRecord,
+    cloud: String,
+    _cloud: Program,
+}
+
+impl fmt::Debug for PythonMagnum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} in {}", self.release, self.folder.display())
+    }
+}
+
+/// A running API and who may ask it.
+#[derive(Debug)]
+pub struct PythonApi {
+    /// The process group.
+    pub program: Program,
+    /// A client: `anna`, of the project [`NORTH`].
+    pub rest: Rest,
+}
+
+/// The project of `anna` and of `chief`, in the stand-in Keystone.
+pub const NORTH: &str = "11111111111111111111111111111111";
+/// The id of `anna`.
+pub const ANNA: &str = "616e6e61000000000000000000000000";
+
+impl PythonMagnum {
+    /// On the deployment's database, vhost and driver record.
+    pub async fn beside(deployment: &Deployment) -> Result<Self> {
+        Self::on(Release::Magnum23, deployment.config(), deployment.record.clone()).await
+    }
+
+    /// With the options of `config`, which name a database and perhaps a vhost.
+    pub async fn on(release: Release, config: &ConfigFile, record: DriverRecord) -> Result<Self> {
+        let folder = run_dir()?.folder("python-magnum")?;
+        let port = free_port()?;
+        let cloud = format!("http://127.0.0.1:{port}");
+        let program = Launch::command("cloud", Command::new(tool("python")?))
+            .args([peers().join("cloud.py")])
+            .args([port.to_string()])
+            .ready_when(Ready::Http(format!("{cloud}/identity/v3")))
+            .start()
+            .await?;
+        let paste = folder.join("api-paste.ini");
+        std::fs::write(&paste, PASTE)?;
+        let mut config = config
+            .clone()
+            .set("DEFAULT", "host", "python")
+            .set("DEFAULT", "state_path", folder.display())
+            .set("api", "api_paste_config", paste.display())
+            .set("certificates", "cert_manager_type", "x509keypair")
+            .set("cluster", "temp_cache_dir", folder.join("no-cache").display())
+            .set("oslo_messaging_notifications", "driver", "noop")
+            // A process for each, which do nothing in Magnum 23 but cost their start.
+            .set("conductor", "workers", 1)
+            .set("api", "workers", 4);
+        for section in ["keystone_auth", "keystone_authtoken"] {
+            config = config
+                .set(section, "auth_url", format!("{cloud}/identity/v3"))
+                .set(section, "auth_type", "password")
+                .set(section, "username", "magnum")
+                .set(section, "password", "secret")
+                .set(section, "project_name", "service")
+                .set(section, "user_domain_name", "Default")
+                .set(section, "project_domain_name", "Default");
+        }
+        let identity = format!("{cloud}/identity/v3");
+        config = config.set("keystone_authtoken", "www_authenticate_uri", &identity);
+        Ok(Self {
+            release,
+            folder,
+            config,
+            record,
+            cloud: identity,
+            _cloud: program,
+        })
+    }
+
+    /// Sets an option for the programs started from now on.
+    pub fn set(&mut self, section: &str, option: &str, value: impl ToString) {
+        self.config = std::mem::take(&mut self.config).set(section, option, value);
+    }
+
+    /// Keystone's endpoint.
+    pub fn identity(&self) -> &str {
+        &self.cloud
+    }
+
+    /// The configuration file, as it is now.
+    pub fn config_file(&self) -> Result<PathBuf> {
+        self.config.write(&self.folder.join("magnum.conf"))
+    }
+
+    /// Runs `magnum-db-manage` to its end, whatever that is.
+    pub async fn try_manage(&self, args: &[&str]) -> Result<Finished> {
+        let launch = self.launch("python-db-manage", "python")?;
+        // The package's own entry point, which for Magnum 22 is no program in the environment.
+        let call = "import sys; from magnum.cmd.db_manage import main; sys.exit(main())";
+        launch
+            .args(["-W", "ignore", "-c", call, "--config-file"])
+            .args([self.config_file()?.as_os_str()])
+            .args(args)
+            .finish()
+            .await
+    }
+
+    /// Runs `magnum-db-manage`, which must succeed, and returns what it printed.
+    pub async fn manage(&self, args: &[&str]) -> Result<String> {
+        let finished = self.try_manage(args).await?;
+        ensure!(
+            finished.status.success(),
+            "magnum-db-manage {args:?} of {self:?} ended with {}:\n{}{}",
+            finished.status,
+            finished.stdout,
+            finished.stderr
+        );
+        Ok(finished.stdout)
+    }
+
+    /// A conductor that takes requests from this vhost.
+    pub async fn conductor(&self, vhost: &Vhost) -> Result<Program> {
+        let config = self.config_file()?;
+        let before = consumers(vhost).await?;
+        let launch = self
+            .launch("python-conductor", "magnum-conductor")?
+            .config(&config);
+        let mut program = launch.spawn()?;
+        // Requests that come before would be dropped without a word.
+        wait::until("the Python conductor to consume", START_WITHIN, async || {
+            if let Some(status) = program.ended()? {
+                return Ok(Err(status));
+            }
+            ensure!(consumers(vhost).await? > before, "not yet");
+            Ok(Ok(()))
+        })
+        .await?
+        .map_err(|status| anyhow::anyhow!("{} ended with {status}:\n{}", program.name(), program.log()))?;
+        Ok(program)
+    }
+
+    /// An API that answers.
+    pub async fn api(&self, served: Served) -> Result<PythonApi> {
+        let port = free_port()?;
+        let config = self
+            .config
+            .clone()
+            .set("api", "host", "127.0.0.1")
+            .set("api", "port", port);
+        let config = config.write(&self.folder.join(format!("api-{port}.conf")))?;
+        let launch = match served {
+            Served::Script => self.launch("python-api", "magnum-api")?.config(&config),
+            Served::Wsgi => self
+                .launch("python-wsgi-api", "gunicorn")?
+                .args(["--workers=1", "--threads=4", "--bind"])
+                .args([format!("127.0.0.1:{port}")])
+                .args(["--pythonpath".as_ref(), peers().as_os_str()])
+                .args(["magnum_wsgi:application"])
+                .env("MAGNUM_TEST_CONFIG", &config),
+        };
+        let program = launch
+            .ready_when(Ready::Http(format!("http://127.0.0.1:{port}/healthcheck")))
+            .start()
+            .await?;
+        let rest = Rest::new(&format!("http://127.0.0.1:{port}/v1")).with_token("token-of-anna");
+        Ok(PythonApi { program, rest })
+    }
+
+    /// Magnum's own objects and database layer, driven by JSON lines (`tests/peers/magnum_rows.py`).
+    pub async fn rows(&self) -> Result<OsloPeer> {
+        let config = self.config_file()?.display().to_string();
+        OsloPeer::start_with("magnum_rows.py", &[&config], &self.environment()?).await
+    }
+
+    /// A program of the Python environment, about to be started as `name`.
+    fn launch(&self, name: &str, program: &str) -> Result<Launch> {
+        let mut launch = Launch::command(name, Command::new(tool(program)?));
+        for (name, value) in self.environment()? {
+            launch = launch.env(name, value);
+        }
+        Ok(launch)
+    }
+
+    /// What its processes need besides the configuration.
+    fn environment(&self) -> Result<Vec<(&'static str, String)>> {
+        let mut path = vec![peers().join("drivers")];
+        if self.release == Release::Magnum22 {
+            let packages = base().join("magnum-22");
+            ensure!(
+                packages.exists(),
+                "{} is missing: tests/run makes it",
+                packages.display()
+            );
+            path.push(packages);
+        }
+        let path = std::env::join_paths(path)?;
+        Ok(vec![
+            (
+                "PYTHONPATH",
+                path.into_string().ok().context("a path that is no text")?,
+            ),
+            ("PYTHONUNBUFFERED", "1".to_owned()),
+            ("PYTHONWARNINGS", "ignore".to_owned()),
+            // Where the list of entry points is remembered; the test's driver is not the user's business.
+            ("XDG_CACHE_HOME", self.folder.join("cache").display().to_string()),
+            ("MAGNUM_TEST_RECORD", self.record.folder().display().to_string()),
+        ])
+    }
+}
+
+/// Who takes requests on a vhost.
+async fn consumers(vhost: &Vhost) -> Result<usize> {
+    vhost.management().consumers("magnum-conductor").await
+}
+
+fn peers() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("peers")
+}
+
+/// Magnum's pipeline, with a health check that asks nothing.
+const PASTE: &str = "\
+[composite:main]
+paste.composite_factory = magnum.api:root_app_factory
+/: api
+/healthcheck: healthcheck
+
+[pipeline:api]
+pipeline = http_proxy_to_wsgi request_id authtoken api_v1
+
+[app:api_v1]
+paste.app_factory = magnum.api.app:app_factory
+
+[app:healthcheck]
+paste.app_factory = oslo_middleware:Healthcheck.app_factory
+
+[filter:authtoken]
+acl_public_routes = /, /v1
+paste.filter_factory = magnum.api.middleware.auth_token:AuthTokenMiddleware.factory
+
+[filter:request_id]
+paste.filter_factory = oslo_middleware:RequestId.factory
+
+[filter:http_proxy_to_wsgi]
+paste.filter_factory = oslo_middleware.http_proxy_to_wsgi:HTTPProxyToWSGI.factory
+oslo_config_project = magnum
+";
