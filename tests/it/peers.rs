@@ -5,7 +5,9 @@
 //! | `oslo` | the Python peers of the other tests understand each other |
 //! | `adoption` | a database that Magnum made is taken over with everything in it, and goes back to Magnum |
 //! | `adoption_elsewhere` | on PostgreSQL and SQLite, where Magnum's tool fails, its classes work on our tables |
+//! | `life` | a client of Magnum's API, and of ours, cannot tell Magnum's conductor from ours |
 
 mod adoption;
 mod adoption_elsewhere;
+mod life;
 mod oslo;

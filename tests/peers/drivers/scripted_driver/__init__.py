@@ -103,18 +103,30 @@ class Scripted(driver.Driver):
     def delete_cluster(self, context, cluster):
         self._call('delete', cluster)
 
+    def _done(self, cluster):
+        # The conductor has written UPDATE_IN_PROGRESS before, and writes nothing into the cluster afterwards.
+        cluster.status = Status.UPDATE_COMPLETE
+        cluster.save()
+
     def create_nodegroup(self, context, cluster, nodegroup):
         self._call('create_nodegroup', cluster)
         nodegroup.stack_id = cluster.stack_id
+        nodegroup.status = Status.CREATE_COMPLETE
+        nodegroup.node_addresses = _addresses(nodegroup)
+        self._done(cluster)
 
     def update_nodegroup(self, context, cluster, nodegroup):
         # The new size is in the object, not in the row yet.
         others = sum(group.node_count for group in cluster.nodegroups if group.uuid != nodegroup.uuid)
         self._call('update_nodegroup', cluster, others + nodegroup.node_count)
+        nodegroup.status = Status.UPDATE_COMPLETE
+        nodegroup.node_addresses = _addresses(nodegroup)
+        self._done(cluster)
 
     def delete_nodegroup(self, context, cluster, nodegroup):
         self._call('delete_nodegroup', cluster, sum(group.node_count for group in cluster.nodegroups if group.uuid != nodegroup.uuid))
-        nodegroup.save()
+        nodegroup.destroy()
+        self._done(cluster)
 
     def rotate_ca_certificate(self, context, cluster):
         self._call('rotate_ca', cluster)
