@@ -1,8 +1,10 @@
-//! Sealing secrets at rest: the Keystone tokens in journalled request contexts.
+//! Sealing secrets at rest: the Keystone tokens in journalled request contexts, and private keys of clusters
+//! where `[certificates] seal_private_keys` asks for it.
 //!
 //! XChaCha20-Poly1305 with a key from a file that all conductors share. The file is text, one base64 key of 32
 //! bytes per line, `#` starts a comment; the first key seals, every key opens. To rotate: put a new line on top,
-//! restart the conductors, and remove the old line when no operation from before is left open.
+//! restart the conductors, and remove the old line when no operation from before is left open. A line that has
+//! sealed private keys stays for as long as their clusters.
 //!
 //! Guarantees: whoever has the database but not the key file reads nothing and can change nothing unnoticed.
 //! Not guaranteed: anything against somebody who can read the key file, which is why it must belong to one
@@ -183,12 +185,22 @@ impl JournalKey {
         Ok(Self { seals, opens })
     }
 
-    /// Seals some bytes with the first key.
+    /// Seals some bytes of the journal with the first key.
     pub fn seal(&self, plain: &[u8]) -> Result<Vec<u8>, SealError> {
+        self.seal_for(PURPOSE, plain)
+    }
+
+    /// Opens what any of the keys has sealed for the journal.
+    pub fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        self.open_for(PURPOSE, sealed)
+    }
+
+    /// Seals some bytes with the first key, for one purpose: [`Self::open_for`] must name the same.
+    pub fn seal_for(&self, purpose: &[u8], plain: &[u8]) -> Result<Vec<u8>, SealError> {
         let nonce = XNonce::try_generate().map_err(|_| SealError::NoRandomness)?;
         let payload = Payload {
             msg: plain,
-            aad: PURPOSE,
+            aad: purpose,
         };
         // The cipher only refuses texts of more than 256 GiB.
         let sealed = self
@@ -202,8 +214,8 @@ impl JournalKey {
         Ok(whole)
     }
 
-    /// Opens what any of the keys has sealed.
-    pub fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+    /// Opens what any of the keys has sealed for this purpose.
+    pub fn open_for(&self, purpose: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         let rest = match sealed.split_first() {
             Some((&VERSION, rest)) if rest.len() > NONCE_LENGTH => rest,
             _ => return Err(SealError::UnknownLayout),
@@ -218,7 +230,7 @@ impl JournalKey {
                     &nonce,
                     Payload {
                         msg: text,
-                        aad: PURPOSE,
+                        aad: purpose,
                     },
                 )
                 .ok()

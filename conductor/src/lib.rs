@@ -5,6 +5,7 @@
 //! Each of these knows the ones after it and none before. [`store`] writes Magnum's tables for them, and [`notifications`] tells other services.
 
 pub mod app;
+pub mod certificates;
 pub mod cli;
 pub mod drivers;
 pub mod handlers;

@@ -53,5 +53,6 @@ pub mod announcements;
 pub mod cluster_driver;
 pub mod clusters;
 pub mod journal_stats;
+pub mod key_pairs;
 pub mod node_groups;
 pub mod polls;

@@ -14,6 +14,7 @@
 mod bad_input;
 mod bench;
 mod broker;
+mod certificates;
 mod conductor_process;
 mod config_dialect;
 mod database;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::Settings;
 use super::problem::{Place, Problem};
 use super::reader::Key;
+use super::sections::CertManagerType;
 
 /// Checks options against each other; adds errors and warnings.
 pub(super) fn together(
@@ -121,6 +122,14 @@ pub(super) fn together(
             "conductor",
             "topic",
             "is not the default: Python's magnum-api ignores this option and will not reach this conductor",
+        ));
+    }
+    let certificates = &settings.certificates;
+    if certificates.seal_private_keys && certificates.cert_manager_type == CertManagerType::Barbican {
+        warnings.push(problem(
+            "certificates",
+            "seal_private_keys",
+            "has no effect with cert_manager_type = barbican, which keeps secrets in its own way",
         ));
     }
     if !settings.drivers.driver_path.iter().all(|path| path.is_absolute()) {

@@ -20,7 +20,7 @@ keywords! {
 keywords! {
     /// Algorithm of generated keys.
     KeyType {
-        /// RSA with 2048 bits.
+        /// RSA with the bits of `[x509] rsa_key_size`.
         Rsa2048 = "rsa-2048",
         /// ECDSA on P-256.
         EcdsaP256 = "ecdsa-p256",
@@ -70,8 +70,10 @@ section! {
         cert_manager_type: CertManagerType as Choice = CertManagerType::Barbican;
         /// Directory for `local`.
         storage_path: PathBuf as Path = PathBuf::from("/var/lib/magnum/certificates/");
-        /// Algorithm of generated keys.
+        /// Algorithm of generated keys; rsa_key_size may ask for longer RSA keys.
         key_type: KeyType as Choice = KeyType::Rsa2048, ours true;
+        /// Whether private keys are sealed with the key of journal_key_file, for `x509keypair` and `local`. A Python Magnum cannot read sealed keys.
+        seal_private_keys: bool as Bool = false, ours true;
     }
 }
 

@@ -1,0 +1,252 @@
+//! Certificates of clusters: a set of CAs and a client certificate for each, and signing what users ask for.
+//!
+//! ```text
+//! authority.rs    CAs and the client certificate: what Magnum makes      key.rs    keys, and their encrypted form
+//! signing.rs      a user's request becomes a certificate, or a reason: pure; request.rs and extensions.rs check it
+//! manager.rs      where they are kept: x509keypair.rs, local.rs
+//! ```
+//!
+//! Guarantees: [`Certificates::generate`] may be repeated for one operation, by any conductor, after any crash, and
+//! comes to the same set; what it could not finish it names, so that it can be removed. Work on keys runs on
+//! blocking threads, as many at once as there are processors, so that neither the heartbeat nor a lease waits for
+//! it. Private keys are in no log and no error.
+//!
+//! Not guaranteed: that a certificate can be withdrawn before it expires. Magnum has no revocation either.
+
+pub mod authority;
+mod error;
+pub mod extensions;
+pub mod key;
+pub mod manager;
+mod pem;
+mod request;
+pub mod signing;
+mod x509;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use magnum_common::config::{CertManagerType, Settings};
+use magnum_common::context::RequestContext;
+use magnum_common::db::Database;
+use magnum_common::ids::OperationId;
+use magnum_common::model::Cluster;
+use magnum_common::seal::JournalKey;
+use tokio::sync::Semaphore;
+
+use self::authority::{Authority, KeyPair, authority_name};
+pub use self::error::{Cause, CertificateError};
+use self::extensions::Rules;
+use self::key::KeyKind;
+use self::manager::local::Files;
+use self::manager::x509keypair::Table;
+use self::manager::{CertificateManager, Entry, Sealing, Slot, Stored};
+pub use self::x509::CertificateFormatError;
+
+/// What Magnum calls the conductor's client certificate in a store.
+const CLIENT_NAME: &str = "Magnum-Conductor";
+
+/// Where a cluster's certificates are kept: the values of its row's four columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateRefs {
+    /// `ca_cert_ref`
+    pub ca: String,
+    /// `magnum_cert_ref`: the conductor's client certificate.
+    pub magnum: String,
+    /// `etcd_ca_cert_ref`
+    pub etcd_ca: String,
+    /// `front_proxy_ca_cert_ref`
+    pub front_proxy_ca: String,
+}
+
+/// Makes, keeps, finds and signs. Cheap to clone.
+#[derive(Clone)]
+pub struct Certificates {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    manager: Box<dyn CertificateManager>,
+    kind: KeyKind,
+    rules: Rules,
+    /// As many as there are processors: more keys at once would only all come later.
+    workers: Semaphore,
+}
+
+impl Certificates {
+    /// With the manager that `[certificates] cert_manager_type` names. Touches neither store nor network.
+    ///
+    /// # Errors
+    /// The options cannot be used.
+    pub fn new(settings: &Settings, db: Database, key: JournalKey) -> Result<Self, CertificateError> {
+        let section = &settings.certificates;
+        let sealing = Sealing::new(Arc::new(key), section.seal_private_keys);
+        let manager: Box<dyn CertificateManager> = match section.cert_manager_type {
+            CertManagerType::X509KeyPair => Box::new(Table::new(db, sealing)),
+            CertManagerType::Local => Box::new(Files::new(section.storage_path.clone(), sealing)),
+            CertManagerType::Barbican => {
+                return Err(CertificateError::Options(
+                    "[certificates] cert_manager_type: barbican cannot be used yet; write x509keypair or local"
+                        .to_owned(),
+                ));
+            }
+        };
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                manager,
+                kind: KeyKind::from(settings),
+                rules: Rules::from(&settings.x509),
+                workers: Semaphore::new(processors),
+            }),
+        })
+    }
+
+    /// The complete set of a cluster. An earlier attempt of the same operation has left all of it, some or
+    /// nothing: what is there is taken over, what is not is made.
+    ///
+    /// # Errors
+    /// [`CertificateError::NotCreated`], with what is stored by now.
+    pub async fn generate(
+        &self,
+        cluster: &Cluster,
+        context: &RequestContext,
+        operation: &OperationId,
+    ) -> Result<CertificateRefs, CertificateError> {
+        let owner = |of_row: &Option<String>, of_context: Option<&str>| {
+            of_row.clone().or_else(|| of_context.map(str::to_owned))
+        };
+        let ca_name = authority_name(cluster.name.as_deref(), cluster.uuid.as_str());
+        let entry = |slot, name: &str| Entry {
+            operation: operation.clone(),
+            slot,
+            name: name.to_owned(),
+            project_id: owner(&cluster.project_id, context.project_id()),
+            user_id: owner(&cluster.user_id, context.user_id()),
+        };
+        let (ca, etcd_ca, front_proxy_ca) = tokio::join!(
+            self.authority(entry(Slot::KubernetesCa, ca_name)),
+            self.authority(entry(Slot::EtcdCa, ca_name)),
+            self.authority(entry(Slot::FrontProxyCa, ca_name)),
+        );
+        let magnum = match &ca {
+            Ok(ca) => Some(self.client(entry(Slot::Client, CLIENT_NAME), ca).await),
+            Err(_) => None,
+        };
+        let reference = |stored: Stored| stored.reference;
+        match (
+            ca.map(reference),
+            magnum,
+            etcd_ca.map(reference),
+            front_proxy_ca.map(reference),
+        ) {
+            (Ok(ca), Some(Ok(magnum)), Ok(etcd_ca), Ok(front_proxy_ca)) => Ok(CertificateRefs {
+                ca,
+                magnum,
+                etcd_ca,
+                front_proxy_ca,
+            }),
+            (ca, magnum, etcd_ca, front_proxy_ca) => {
+                let mut stored = Vec::new();
+                let mut causes = Vec::new();
+                for part in [Some(ca), magnum, Some(etcd_ca), Some(front_proxy_ca)] {
+                    match part {
+                        Some(Ok(reference)) => stored.push(reference),
+                        Some(Err(cause)) => causes.push(cause),
+                        None => {}
+                    }
+                }
+                Err(CertificateError::not_created(
+                    cluster.uuid.clone(),
+                    causes,
+                    stored,
+                ))
+            }
+        }
+    }
+
+    /// Removes what is behind a reference. `Ok` also when nothing is there any more.
+    ///
+    /// # Errors
+    /// The store did not do it.
+    pub async fn remove(&self, reference: &str) -> Result<(), CertificateError> {
+        Ok(self.inner.manager.delete(reference).await.map_err(Cause::from)?)
+    }
+
+    /// A request for a certificate, signed by the CA behind a reference. PEM without a newline at its end.
+    ///
+    /// # Errors
+    /// The CA cannot be read, or the request is refused: see [`signing::SigningError`].
+    pub async fn sign(&self, reference: &str, csr: &str) -> Result<String, CertificateError> {
+        let pair = self.inner.manager.get(reference).await.map_err(Cause::from)?;
+        let (csr, rules) = (csr.to_owned(), self.inner.rules.clone());
+        Ok(self
+            .work(move || {
+                let ca = Authority::open(&pair)?;
+                Ok(signing::sign(&csr, &ca, &rules, SystemTime::now())?)
+            })
+            .await?)
+    }
+
+    /// The certificate of the CA behind a reference, as PEM.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn ca(&self, reference: &str) -> Result<String, CertificateError> {
+        Ok(self
+            .inner
+            .manager
+            .certificate(reference)
+            .await
+            .map_err(Cause::from)?)
+    }
+
+    async fn authority(&self, entry: Entry) -> Result<Stored, Cause> {
+        if let Some(stored) = self.inner.manager.find(&entry).await? {
+            return Ok(stored);
+        }
+        let (kind, days, name) = (self.inner.kind, self.inner.rules.days, entry.name.clone());
+        let pair = self
+            .work(move || Ok(Authority::generate(&name, kind, days, SystemTime::now())?.1))
+            .await?;
+        Ok(self.inner.manager.store(&entry, pair).await?)
+    }
+
+    async fn client(&self, entry: Entry, ca: &Stored) -> Result<String, Cause> {
+        let (found, ca) = (self.inner.manager.find(&entry).await?, ca.pair.clone());
+        let (kind, days) = (self.inner.kind, self.inner.rules.days);
+        let reference = found.as_ref().map(|stored| stored.reference.clone());
+        // `None`: what is there was signed by this CA. Otherwise it belongs to a CA that was removed since.
+        let made: Option<KeyPair> = self
+            .work(move || {
+                let ca = Authority::open(&ca)?;
+                if found.is_some_and(|stored| ca.has_signed(&stored.pair)) {
+                    return Ok(None);
+                }
+                Ok(Some(ca.client(kind, days, SystemTime::now())?))
+            })
+            .await?;
+        match (reference, made) {
+            (Some(reference), None) => Ok(reference),
+            (stale, Some(pair)) => {
+                if let Some(stale) = stale {
+                    self.inner.manager.delete(&stale).await?;
+                }
+                Ok(self.inner.manager.store(&entry, pair).await?.reference)
+            }
+            (None, None) => Err(Cause::Interrupted("no certificate came of it".to_owned())),
+        }
+    }
+
+    /// Runs work on keys beside the runtime's threads.
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Cause> + Send + 'static,
+    ) -> Result<T, Cause> {
+        // Never closed; without a permit the work is done all the same.
+        let _permit = self.inner.workers.acquire().await.ok();
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|error| Cause::Interrupted(error.to_string()))?
+    }
+}

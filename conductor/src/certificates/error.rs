@@ -1,0 +1,115 @@
+//! What can go wrong with certificates, by what to do about it.
+
+use magnum_common::error::{ErrorClass, Exception, Fault};
+use magnum_common::ids::ClusterUuid;
+
+use super::manager::ManagerError;
+use super::signing::SigningError;
+use super::x509::CertificateFormatError;
+
+/// A reason.
+#[derive(Debug, thiserror::Error)]
+pub enum Cause {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] ManagerError),
+    /// Making or reading a certificate.
+    #[error(transparent)]
+    Format(#[from] CertificateFormatError),
+    /// The user's request.
+    #[error(transparent)]
+    Signing(#[from] SigningError),
+    /// A thread ended without a result.
+    #[error("work on a certificate was interrupted: {0}")]
+    Interrupted(String),
+}
+
+impl Cause {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Store(error) => error.class(),
+            Self::Interrupted(_) => ErrorClass::Transient,
+            Self::Format(_) | Self::Signing(_) => ErrorClass::Permanent,
+        }
+    }
+}
+
+/// Why something about certificates was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// The options cannot be used.
+    #[error("{0}")]
+    Options(String),
+    /// A set is not complete. Begins as Magnum's message.
+    #[error("Failed to create certificates for Cluster: {cluster}: {cause}")]
+    NotCreated {
+        /// Whose set.
+        cluster: ClusterUuid,
+        /// The reason; of several, one that will not go away.
+        cause: Cause,
+        /// References of what is stored by now: a repetition takes it over, giving up must remove it.
+        stored: Vec<String>,
+    },
+    /// Anything else.
+    #[error(transparent)]
+    Failed(#[from] Cause),
+}
+
+impl CertificateError {
+    pub(super) fn not_created(cluster: ClusterUuid, causes: Vec<Cause>, stored: Vec<String>) -> Self {
+        // Of several reasons the one that ends the operation counts: retrying would not get past it.
+        let cause = causes
+            .into_iter()
+            .reduce(|told, next| match told.class() {
+                ErrorClass::Transient => next,
+                ErrorClass::Permanent | ErrorClass::NotSupported => told,
+            })
+            .unwrap_or_else(|| Cause::Interrupted("no reason is known".to_owned()));
+        Self::NotCreated {
+            cluster,
+            cause,
+            stored,
+        }
+    }
+
+    /// Whether the same may succeed later.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Options(_) => ErrorClass::Permanent,
+            Self::NotCreated { cause, .. } | Self::Failed(cause) => cause.class(),
+        }
+    }
+
+    /// References of what was stored before it failed.
+    pub fn stored(&self) -> &[String] {
+        match self {
+            Self::NotCreated { stored, .. } => stored,
+            Self::Options(_) | Self::Failed(_) => &[],
+        }
+    }
+}
+
+/// For a caller. What only the operator can do something about is told without details of this host.
+impl From<CertificateError> for Fault {
+    fn from(error: CertificateError) -> Self {
+        let text = error.to_string();
+        match error {
+            CertificateError::NotCreated { cluster, .. } => Self::new(
+                Exception::CertificatesToClusterFailed,
+                format!("Failed to create certificates for Cluster: {cluster}"),
+            ),
+            CertificateError::Failed(Cause::Signing(error)) => error.into(),
+            CertificateError::Failed(Cause::Format(CertificateFormatError::Expired(_))) => {
+                Self::new(Exception::CertificateStorageException, text)
+            }
+            CertificateError::Failed(Cause::Store(ManagerError::Missing(reference))) => Self::new(
+                Exception::X509KeyPairNotFound,
+                format!("A key pair {reference} could not be found."),
+            ),
+            CertificateError::Failed(_) | CertificateError::Options(_) => Self::new(
+                Exception::CertificateStorageException,
+                "The cluster's certificate cannot be read from its store; the conductor's log says why",
+            ),
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Private keys: made, kept as encrypted PKCS#8, and used to sign.
+//!
+//! RSA keys are made and used by the `rsa` crate, since `ring` cannot make them; signatures are blinded. Keys on
+//! the curves P-256 and P-384 are `ring`'s. What is written is what Magnum writes today: PBES2 with
+//! PBKDF2-HMAC-SHA256, 2048 rounds, AES-256-CBC. What is read is also what earlier releases of its library wrote
+//! (HMAC-SHA1, triple DES), and keys that are not encrypted.
+//!
+//! Making an RSA key takes a processor for a tenth of a second and signing a few milliseconds: callers do it
+//! on blocking threads.
+
+use const_oid::ObjectIdentifier;
+use der::asn1::{AnyRef, BitStringRef};
+use der::{Decode, Encode};
+use magnum_common::config::{KeyType, Settings};
+use magnum_common::secret::Secret;
+use pkcs8::pkcs5::pbes2;
+use pkcs8::{EncryptedPrivateKeyInfo, PrivateKeyInfo, SecretDocument};
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::signature::{
+    ECDSA_P256_SHA256_ASN1_SIGNING, ECDSA_P384_SHA384_ASN1_SIGNING, EcdsaKeyPair, EcdsaSigningAlgorithm,
+    KeyPair,
+};
+use rsa::RsaPrivateKey;
+use rsa::pkcs1::DecodeRsaPrivateKey;
+use rsa::pkcs8::{DecodePrivateKey, EncodePrivateKey, EncodePublicKey};
+use rsa::rand_core::OsRng;
+use rsa::sha2::Sha256;
+use rsa::signature::{RandomizedSigner, SignatureEncoding};
+use spki::{AlgorithmIdentifierRef, SubjectPublicKeyInfoRef};
+
+use super::pem;
+
+pub(super) const RSA_ENCRYPTION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+pub(super) const SHA256_WITH_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.11");
+pub(super) const EC_PUBLIC_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+pub(super) const CURVE_P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
+pub(super) const CURVE_P384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
+pub(super) const ECDSA_WITH_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.2");
+pub(super) const ECDSA_WITH_SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.3");
+
+/// As Magnum's library does it. The passphrase is random, so that more would gain nothing.
+const ROUNDS: u32 = 2048;
+const ENCRYPTED: &str = "ENCRYPTED PRIVATE KEY";
+const PLAIN: &str = "PRIVATE KEY";
+const PKCS1: &str = "RSA PRIVATE KEY";
+
+/// Which keys are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// RSA with this many bits.
+    Rsa(u32),
+    /// ECDSA on P-256.
+    EcdsaP256,
+}
+
+impl From<&Settings> for KeyKind {
+    fn from(settings: &Settings) -> Self {
+        match settings.certificates.key_type {
+            KeyType::Rsa2048 => Self::Rsa(settings.x509.rsa_key_size),
+            KeyType::EcdsaP256 => Self::EcdsaP256,
+        }
+    }
+}
+
+/// Why a key cannot be made, read or used. Never shows any of it.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The operating system gives no random numbers.
+    #[error("the operating system gives no random numbers")]
+    NoRandomness,
+    /// No key came out.
+    #[error("cannot make a key: {0}")]
+    Generation(String),
+    /// The text is no private key.
+    #[error("the stored private key cannot be read: {0}")]
+    Unreadable(String),
+    /// The passphrase is another one.
+    #[error("the stored private key does not open with the passphrase beside it")]
+    Passphrase,
+    /// An algorithm that we cannot sign with.
+    #[error("the stored private key is neither RSA nor on the curves P-256 and P-384")]
+    Algorithm,
+    /// The key did not sign.
+    #[error("the private key cannot sign: {0}")]
+    Signing(String),
+}
+
+/// A key that can sign certificates.
+pub struct PrivateKey(Kind);
+
+enum Kind {
+    Rsa(Box<RsaPrivateKey>),
+    Ec(Curve, SecretDocument, EcdsaKeyPair),
+}
+
+#[derive(Clone, Copy)]
+enum Curve {
+    P256,
+    P384,
+}
+
+impl Curve {
+    fn algorithm(self) -> &'static EcdsaSigningAlgorithm {
+        match self {
+            Self::P256 => &ECDSA_P256_SHA256_ASN1_SIGNING,
+            Self::P384 => &ECDSA_P384_SHA384_ASN1_SIGNING,
+        }
+    }
+
+    fn oid(self) -> &'static ObjectIdentifier {
+        match self {
+            Self::P256 => &CURVE_P256,
+            Self::P384 => &CURVE_P384,
+        }
+    }
+}
+
+impl std::fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PrivateKey(***)")
+    }
+}
+
+impl PrivateKey {
+    /// A new key. Blocks: for RSA a tenth of a second and more.
+    pub fn generate(kind: KeyKind) -> Result<Self, KeyError> {
+        match kind {
+            KeyKind::Rsa(bits) => {
+                let bits = usize::try_from(bits).map_err(|error| KeyError::Generation(error.to_string()))?;
+                let key = RsaPrivateKey::new(&mut OsRng, bits)
+                    .map_err(|error| KeyError::Generation(error.to_string()))?;
+                Ok(Self(Kind::Rsa(Box::new(key))))
+            }
+            KeyKind::EcdsaP256 => {
+                let made = EcdsaKeyPair::generate_pkcs8(Curve::P256.algorithm(), &SystemRandom::new())
+                    .map_err(|_| KeyError::NoRandomness)?;
+                Self::from_pkcs8(made.as_ref())
+            }
+        }
+    }
+
+    /// A key from PEM.
+    pub fn from_pem(text: &Secret, passphrase: Option<&Secret>) -> Result<Self, KeyError> {
+        let unreadable = |error: &dyn std::fmt::Display| KeyError::Unreadable(error.to_string());
+        let (label, der) =
+            pem::decode(text.expose(), &[ENCRYPTED, PLAIN, PKCS1]).map_err(|error| unreadable(&error))?;
+        // Keeps the bytes from staying behind in memory.
+        let der = zeroize::Zeroizing::new(der);
+        match label {
+            ENCRYPTED => {
+                let sealed =
+                    EncryptedPrivateKeyInfo::try_from(der.as_slice()).map_err(|error| unreadable(&error))?;
+                let passphrase = passphrase.ok_or(KeyError::Passphrase)?;
+                let opened = sealed
+                    .decrypt(latin1(passphrase.expose()))
+                    .map_err(|_| KeyError::Passphrase)?;
+                Self::from_pkcs8(opened.as_bytes())
+            }
+            PLAIN => Self::from_pkcs8(&der),
+            _ => RsaPrivateKey::from_pkcs1_der(&der)
+                .map(|key| Self(Kind::Rsa(Box::new(key))))
+                .map_err(|error| unreadable(&error)),
+        }
+    }
+
+    fn from_pkcs8(der: &[u8]) -> Result<Self, KeyError> {
+        let unreadable = |error: &dyn std::fmt::Display| KeyError::Unreadable(error.to_string());
+        let info = PrivateKeyInfo::from_der(der).map_err(|error| unreadable(&error))?;
+        if info.algorithm.oid == RSA_ENCRYPTION {
+            let key = RsaPrivateKey::from_pkcs8_der(der).map_err(|error| unreadable(&error))?;
+            return Ok(Self(Kind::Rsa(Box::new(key))));
+        }
+        if info.algorithm.oid != EC_PUBLIC_KEY {
+            return Err(KeyError::Algorithm);
+        }
+        let curve = match info.algorithm.parameters_oid() {
+            Ok(CURVE_P256) => Curve::P256,
+            Ok(CURVE_P384) => Curve::P384,
+            _ => return Err(KeyError::Algorithm),
+        };
+        let pair = EcdsaKeyPair::from_pkcs8(curve.algorithm(), der, &SystemRandom::new())
+            .map_err(|error| unreadable(&error))?;
+        let document = SecretDocument::try_from(der).map_err(|error| unreadable(&error))?;
+        Ok(Self(Kind::Ec(curve, document, pair)))
+    }
+
+    /// The key as encrypted PEM, and the new passphrase that opens it.
+    pub fn to_encrypted_pem(&self) -> Result<(Secret, Secret), KeyError> {
+        let failed = |error: &dyn std::fmt::Display| KeyError::Generation(error.to_string());
+        let random = SystemRandom::new();
+        let (mut salt, mut iv) = ([0; 16], [0; 16]);
+        random.fill(&mut salt).map_err(|_| KeyError::NoRandomness)?;
+        random.fill(&mut iv).map_err(|_| KeyError::NoRandomness)?;
+        let passphrase = passphrase(&random)?;
+        let document = match &self.0 {
+            Kind::Rsa(key) => key.to_pkcs8_der().map_err(|error| failed(&error))?,
+            Kind::Ec(_, document, _) => document.clone(),
+        };
+        let info = PrivateKeyInfo::from_der(document.as_bytes()).map_err(|error| failed(&error))?;
+        let scheme =
+            pbes2::Parameters::pbkdf2_sha256_aes256cbc(ROUNDS, &salt, &iv).map_err(|error| failed(&error))?;
+        let sealed = info
+            .encrypt_with_params(scheme, passphrase.expose())
+            .map_err(|error| failed(&error))?;
+        Ok((Secret::new(pem::encode(ENCRYPTED, sealed.as_bytes())), passphrase))
+    }
+
+    /// The public half, as a `SubjectPublicKeyInfo`.
+    pub(super) fn public_key(&self) -> Result<Vec<u8>, KeyError> {
+        let failed = |error: &dyn std::fmt::Display| KeyError::Signing(error.to_string());
+        match &self.0 {
+            Kind::Rsa(key) => Ok(key
+                .to_public_key()
+                .to_public_key_der()
+                .map_err(|error| failed(&error))?
+                .into_vec()),
+            Kind::Ec(curve, _, pair) => SubjectPublicKeyInfoRef {
+                algorithm: AlgorithmIdentifierRef {
+                    oid: EC_PUBLIC_KEY,
+                    parameters: Some(AnyRef::from(curve.oid())),
+                },
+                subject_public_key: BitStringRef::from_bytes(pair.public_key().as_ref())
+                    .map_err(|error| failed(&error))?,
+            }
+            .to_der()
+            .map_err(|error| failed(&error)),
+        }
+    }
+
+    /// How its signatures are named.
+    pub(super) fn algorithm(&self) -> AlgorithmIdentifierRef<'static> {
+        let (oid, parameters) = match &self.0 {
+            Kind::Rsa(_) => (SHA256_WITH_RSA, Some(AnyRef::NULL)),
+            Kind::Ec(Curve::P256, ..) => (ECDSA_WITH_SHA256, None),
+            Kind::Ec(Curve::P384, ..) => (ECDSA_WITH_SHA384, None),
+        };
+        AlgorithmIdentifierRef { oid, parameters }
+    }
+
+    /// Signs some bytes. Blocks: for RSA a few milliseconds.
+    pub(super) fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, KeyError> {
+        match &self.0 {
+            Kind::Rsa(key) => rsa::pkcs1v15::SigningKey::<Sha256>::new(RsaPrivateKey::clone(key))
+                .try_sign_with_rng(&mut OsRng, bytes)
+                .map(|signature| signature.to_vec())
+                .map_err(|error| KeyError::Signing(error.to_string())),
+            Kind::Ec(_, _, pair) => pair
+                .sign(&SystemRandom::new(), bytes)
+                .map(|signature| signature.as_ref().to_vec())
+                .map_err(|_| KeyError::NoRandomness),
+        }
+    }
+}
+
+/// 24 characters of base32, 120 random bits, in lower case as Magnum's are (which have 60 bits).
+fn passphrase(random: &SystemRandom) -> Result<Secret, KeyError> {
+    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let mut bytes = [0; 24];
+    random.fill(&mut bytes).map_err(|_| KeyError::NoRandomness)?;
+    Ok(Secret::new(
+        bytes
+            .iter()
+            .map(|byte| char::from(ALPHABET[usize::from(byte % 32)]))
+            .collect::<String>(),
+    ))
+}
+
+/// A passphrase's bytes as Magnum takes them.
+fn latin1(text: &str) -> Vec<u8> {
+    match text.chars().map(|c| u8::try_from(u32::from(c))).collect() {
+        Ok(bytes) => bytes,
+        Err(_) => text.as_bytes().to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_opens_with_its_passphrase_only_and_signs_the_same_way_afterwards() {
+        for kind in [KeyKind::Rsa(2048), KeyKind::EcdsaP256] {
+            let key = PrivateKey::generate(kind).unwrap();
+            let (text, passphrase) = key.to_encrypted_pem().unwrap();
+            assert!(
+                text.expose()
+                    .starts_with("-----BEGIN ENCRYPTED PRIVATE KEY-----\n")
+            );
+            assert!(text.expose().ends_with("-----END ENCRYPTED PRIVATE KEY-----"));
+            assert_eq!(passphrase.expose().len(), 24);
+            let again = PrivateKey::from_pem(&text, Some(&passphrase)).unwrap();
+            assert_eq!(again.public_key().unwrap(), key.public_key().unwrap());
+            assert!(!again.sign(b"x").unwrap().is_empty());
+            for wrong in [None, Some(&Secret::new("aaaaaaaaaaaaaaaaaaaaaaaa"))] {
+                let refused = PrivateKey::from_pem(&text, wrong).unwrap_err();
+                assert!(matches!(refused, KeyError::Passphrase), "{refused}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_error_shows_the_text_of_a_key() {
+        let key = PrivateKey::generate(KeyKind::EcdsaP256).unwrap();
+        let (text, _) = key.to_encrypted_pem().unwrap();
+        let body: String = text.expose().lines().nth(1).unwrap().to_owned();
+        for broken in [text.expose().replace("-----END", "-----DNE"), format!("{body}!")] {
+            let refused = PrivateKey::from_pem(&Secret::new(broken), None).unwrap_err();
+            assert!(!format!("{refused} {refused:?}").contains(&body));
+        }
+        assert_eq!(format!("{key:?}"), "PrivateKey(***)");
+    }
+
+    #[test]
+    fn a_passphrase_is_taken_as_latin_1() {
+        assert_eq!(latin1("pü"), [b'p', 0xfc]);
+        assert_eq!(latin1("€"), "€".as_bytes());
+    }
+}

@@ -1,0 +1,183 @@
+//! Where certificates and their keys are kept: one of three stores, by `[certificates] cert_manager_type`.
+//!
+//! What a manager stores is found again by the operation it was made for ([`Entry`]). A conductor that is killed
+//! between storing and writing down where has lost nothing: the next attempt of the operation finds it.
+
+pub mod local;
+mod sealing;
+pub mod x509keypair;
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use magnum_common::db::DbError;
+use magnum_common::error::ErrorClass;
+use magnum_common::ids::OperationId;
+use magnum_common::seal::SealError;
+use uuid::Uuid;
+
+use super::authority::KeyPair;
+
+pub(super) use sealing::Sealing;
+
+/// Space of the ids that are made from an operation's: made up once, never to be changed.
+const NAMESPACE: Uuid = Uuid::from_u128(0x8d6f_2c1e_5b0a_4e7d_9c43_1f2a_7be8_60d5);
+
+/// Which certificate of a cluster's set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Slot {
+    /// The CA of the cluster's API.
+    KubernetesCa,
+    /// The CA of its etcd.
+    EtcdCa,
+    /// The CA of the API's front proxy.
+    FrontProxyCa,
+    /// The conductor's client certificate, signed by the first.
+    Client,
+}
+
+impl Slot {
+    /// Its name, in ids and for people. Stored certificates are found by it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::KubernetesCa => "kubernetes-ca",
+            Self::EtcdCa => "etcd-ca",
+            Self::FrontProxyCa => "front-proxy-ca",
+            Self::Client => "conductor-client",
+        }
+    }
+}
+
+/// What something is stored for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The operation that makes it. Together with the slot it is what the entry is found by.
+    pub operation: OperationId,
+    /// Which of the operation's certificates.
+    pub slot: Slot,
+    /// What Magnum calls it in a store that has names.
+    pub name: String,
+    /// The cluster's project.
+    pub project_id: Option<String>,
+    /// The cluster's user.
+    pub user_id: Option<String>,
+}
+
+impl Entry {
+    /// An id that is the same in every attempt of the operation.
+    pub fn id(&self) -> Uuid {
+        let name = format!("{}/{}", self.operation, self.slot.as_str());
+        Uuid::new_v5(&NAMESPACE, name.as_bytes())
+    }
+}
+
+/// Something stored, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    /// What a cluster's row says to find it: a uuid, or Barbican's URL.
+    pub reference: String,
+    /// What is kept there.
+    pub pair: KeyPair,
+}
+
+/// Why a store does not do what it should.
+#[derive(Debug, thiserror::Error)]
+pub enum ManagerError {
+    /// Nothing is kept there (any more).
+    #[error("there is no certificate {0} in the store that [certificates] cert_manager_type names")]
+    Missing(String),
+    /// The database failed.
+    #[error(transparent)]
+    Database(#[from] DbError),
+    /// The file system failed.
+    #[error("{path}: {source}")]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A sealed key cannot be sealed or opened.
+    #[error("certificate {reference}: {source}")]
+    Seal {
+        /// Which certificate.
+        reference: String,
+        /// What is wrong.
+        source: SealError,
+    },
+    /// What is kept there is not what we can use.
+    #[error("certificate {reference} cannot be used: {reason}")]
+    Unusable {
+        /// Which certificate.
+        reference: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A blocking thread ended without a result.
+    #[error("work on a certificate was interrupted: {0}")]
+    Interrupted(String),
+}
+
+impl ManagerError {
+    /// Whether the same may succeed later.
+    pub fn class(&self) -> ErrorClass {
+        let is_transient = match self {
+            Self::Missing(_) | Self::Seal { .. } | Self::Unusable { .. } => false,
+            Self::Database(error) => error.is_transient(),
+            // Space, mounts and permissions come back without anybody changing the request.
+            Self::File { .. } | Self::Interrupted(_) => true,
+        };
+        if is_transient {
+            ErrorClass::Transient
+        } else {
+            ErrorClass::Permanent
+        }
+    }
+}
+
+/// One of the stores.
+#[async_trait]
+pub trait CertificateManager: Send + Sync {
+    /// What an earlier attempt stored for this entry.
+    async fn find(&self, entry: &Entry) -> Result<Option<Stored>, ManagerError>;
+
+    /// Stores a pair and returns what is there now: where another attempt was faster, its pair.
+    async fn store(&self, entry: &Entry, pair: KeyPair) -> Result<Stored, ManagerError>;
+
+    /// The pair behind a reference.
+    async fn get(&self, reference: &str) -> Result<KeyPair, ManagerError>;
+
+    /// The certificate behind a reference, without its key.
+    async fn certificate(&self, reference: &str) -> Result<String, ManagerError> {
+        Ok(self.get(reference).await?.certificate)
+    }
+
+    /// Removes everything behind a reference. `Ok` also when nothing is there.
+    async fn delete(&self, reference: &str) -> Result<(), ManagerError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_has_the_same_id_in_every_attempt_and_every_release() {
+        let entry = |operation: &str, slot| Entry {
+            operation: operation.into(),
+            slot,
+            name: "k8s".into(),
+            project_id: None,
+            user_id: None,
+        };
+        let id = entry("6a1f7e0c-0000-4000-8000-000000000001", Slot::EtcdCa).id();
+        assert_eq!(id.to_string(), "c326c4a8-2bdd-53d1-8855-99c9d07a8b7d");
+        assert_ne!(
+            id,
+            entry("6a1f7e0c-0000-4000-8000-000000000001", Slot::Client).id()
+        );
+        assert_ne!(
+            id,
+            entry("6a1f7e0c-0000-4000-8000-000000000002", Slot::EtcdCa).id()
+        );
+    }
+}

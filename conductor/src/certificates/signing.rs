@@ -1,0 +1,67 @@
+//! Signing what users ask for: from the text of a certificate request to the text of a certificate, or to a
+//! reason that names what is wrong. Pure: no clock, no store, no options but those given.
+//!
+//! Differs from Magnum, which signs whatever can be read: the request must be signed by its own key, the key must
+//! be strong enough, an extension is never there twice, and the certificate does not outlive its CA. Whatever
+//! bytes come in, nothing panics, and work and memory are bounded by [`super::pem`]'s limit on the text.
+
+use std::time::SystemTime;
+
+use magnum_common::error::{Exception, Fault};
+
+use super::authority::Authority;
+use super::extensions::{self, Rules};
+use super::request::Request;
+use super::x509::{self, CertificateFormatError, Draft};
+
+/// Why a request is not signed.
+#[derive(Debug, thiserror::Error)]
+pub enum SigningError {
+    /// The request itself cannot be taken. What is wrong with it.
+    #[error("Received invalid csr: {0}.")]
+    Request(String),
+    /// It asks for something that is not allowed.
+    #[error("Extension '{extension}' not allowed: {reason}")]
+    Extension {
+        /// The extension's name in OpenSSL, or its number.
+        extension: String,
+        /// What to change.
+        reason: String,
+    },
+    /// The CA cannot sign.
+    #[error(transparent)]
+    Authority(#[from] CertificateFormatError),
+}
+
+impl From<SigningError> for Fault {
+    fn from(error: SigningError) -> Self {
+        let exception = match &error {
+            SigningError::Request(_) => Exception::InvalidCsr,
+            SigningError::Extension { .. } => Exception::CertificateValidationError,
+            SigningError::Authority(_) => Exception::MagnumException,
+        };
+        Self::new(exception, error.to_string())
+    }
+}
+
+/// The certificate for a request, as PEM without a newline at its end. Blocks for some milliseconds.
+pub fn sign(csr: &str, ca: &Authority, rules: &Rules, now: SystemTime) -> Result<String, SigningError> {
+    let der = Request::bytes(csr)?;
+    let request = Request::read(&der)?;
+    request.check_key_and_signature()?;
+    let mut allowed = extensions::allowed(request.extensions()?, rules)?;
+    allowed.extend(
+        x509::key_identifiers(&request.key_id()?, &ca.facts.key_id).map_err(CertificateFormatError::from)?,
+    );
+    let certificate = x509::issue(
+        Draft {
+            issuer: &ca.facts.subject,
+            subject: request.subject(),
+            public_key: request.public_key(),
+            period: ca.period(rules.days, now)?,
+            extensions: allowed,
+        },
+        &ca.key,
+    )?;
+    Ok(certificate)
+}
