@@ -11,7 +11,7 @@ pub mod registry;
 
 pub use call::{
     ClusterChanges, ClusterRef, DriverCall, DriverReport, NoProgress, NodeGroupChanges, Observation,
-    Progress, ProgressSink,
+    Progress, ProgressSink, Task,
 };
 pub use driver::Driver;
 pub use error::DriverError;

@@ -56,3 +56,4 @@ pub mod journal_stats;
 pub mod key_pairs;
 pub mod node_groups;
 pub mod polls;
+pub mod start;

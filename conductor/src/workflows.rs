@@ -11,21 +11,20 @@
 //! crash cuts off is never taken up again.
 
 pub mod args;
+pub mod capability;
 pub mod choose_driver;
-pub mod cluster_create;
-pub mod cluster_delete;
-pub mod cluster_update;
+pub mod create_timeout;
 pub mod kind;
 pub mod outcome;
+pub mod rules;
+pub mod start;
 
 use std::fmt;
 use std::str::FromStr;
 
 use magnum_common::model::status::UnknownText;
 
-use crate::drivers::{Driver, DriverCall, DriverError, DriverReport};
-
-pub use args::Args;
+pub use args::{Args, Work};
 pub use choose_driver::{DriverRef, DriverSource};
 pub use kind::OperationKind;
 
@@ -40,6 +39,18 @@ pub enum Step {
     UpdateCluster,
     /// Ask the driver to take the cluster away.
     DeleteCluster,
+    /// Ask the driver for another number of nodes in a group.
+    ResizeCluster,
+    /// Ask the driver to bring the cluster to another template.
+    UpgradeCluster,
+    /// Ask the driver to build a node group.
+    CreateNodeGroup,
+    /// Ask the driver to bring a node group to what its row says.
+    UpdateNodeGroup,
+    /// Ask the driver to take a node group away.
+    DeleteNodeGroup,
+    /// Ask the driver for a new credential of the cluster.
+    RotateCredential,
 }
 
 impl Step {
@@ -49,6 +60,12 @@ impl Step {
         Self::CreateCluster,
         Self::UpdateCluster,
         Self::DeleteCluster,
+        Self::ResizeCluster,
+        Self::UpgradeCluster,
+        Self::CreateNodeGroup,
+        Self::UpdateNodeGroup,
+        Self::DeleteNodeGroup,
+        Self::RotateCredential,
     ];
 
     /// The text in the journal and in border names.
@@ -58,6 +75,12 @@ impl Step {
             Self::CreateCluster => "create_cluster",
             Self::UpdateCluster => "update_cluster",
             Self::DeleteCluster => "delete_cluster",
+            Self::ResizeCluster => "resize_cluster",
+            Self::UpgradeCluster => "upgrade_cluster",
+            Self::CreateNodeGroup => "create_nodegroup",
+            Self::UpdateNodeGroup => "update_nodegroup",
+            Self::DeleteNodeGroup => "delete_nodegroup",
+            Self::RotateCredential => "rotate_credential",
         }
     }
 }
@@ -83,12 +106,18 @@ impl FromStr for Step {
     }
 }
 
-/// The steps of a kind, in order. Never empty.
+/// The steps of a kind, in order. Never empty; the last one calls the driver.
 pub const fn steps(kind: OperationKind) -> &'static [Step] {
     match kind {
-        OperationKind::ClusterCreate => cluster_create::STEPS,
-        OperationKind::ClusterUpdate => cluster_update::STEPS,
-        OperationKind::ClusterDelete => cluster_delete::STEPS,
+        OperationKind::ClusterCreate => &[Step::ChooseDriver, Step::CreateCluster],
+        OperationKind::ClusterUpdate => &[Step::ChooseDriver, Step::UpdateCluster],
+        OperationKind::ClusterDelete => &[Step::ChooseDriver, Step::DeleteCluster],
+        OperationKind::ClusterResize => &[Step::ChooseDriver, Step::ResizeCluster],
+        OperationKind::ClusterUpgrade => &[Step::ChooseDriver, Step::UpgradeCluster],
+        OperationKind::NodegroupCreate => &[Step::ChooseDriver, Step::CreateNodeGroup],
+        OperationKind::NodegroupUpdate => &[Step::ChooseDriver, Step::UpdateNodeGroup],
+        OperationKind::NodegroupDelete => &[Step::ChooseDriver, Step::DeleteNodeGroup],
+        OperationKind::CredentialRotate => &[Step::ChooseDriver, Step::RotateCredential],
     }
 }
 
@@ -102,19 +131,6 @@ pub fn step_after(kind: OperationKind, done: Option<Step>) -> Option<Step> {
             .position(|step| *step == done)
             .and_then(|at| steps.get(at + 1))
             .copied(),
-    }
-}
-
-/// Runs the driver's part of `kind`.
-pub async fn call_driver(
-    kind: OperationKind,
-    driver: &dyn Driver,
-    call: &DriverCall<'_>,
-) -> Result<DriverReport, DriverError> {
-    match kind {
-        OperationKind::ClusterCreate => driver.create_cluster(call).await,
-        OperationKind::ClusterUpdate => driver.update_cluster(call).await,
-        OperationKind::ClusterDelete => driver.delete_cluster(call).await,
     }
 }
 

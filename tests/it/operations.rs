@@ -5,6 +5,7 @@
 
 mod accepting;
 mod answers;
+mod changing;
 mod deleting;
 mod fencing;
 mod history;

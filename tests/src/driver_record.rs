@@ -21,7 +21,7 @@ pub struct DriverRecord {
 pub struct CallLine {
     /// `begin`, `end` or `overlap`.
     pub event: String,
-    /// `create`, `update` or `delete`.
+    /// `create`, `resize`, …: the word of the protocol.
     pub call: String,
     /// The cluster's uuid.
     pub cluster: String,
@@ -91,7 +91,7 @@ impl DriverRecord {
         let mut completed: BTreeMap<(&str, &str), &str> = BTreeMap::new();
         for line in &lines {
             let key = (line.cluster.as_str(), line.call.as_str());
-            let is_once = line.call != "update";
+            let is_once = matches!(line.call.as_str(), "create" | "delete");
             match completed.get(&key) {
                 Some(operation) if is_once && *operation != line.operation && line.event == "begin" => {
                     anyhow::bail!(

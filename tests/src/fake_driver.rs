@@ -65,7 +65,7 @@ impl Gate {
 /// One call, as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// `create`, `update` or `delete`.
+    /// The task's word: `create`, `resize`, …
     pub method: &'static str,
     /// Which cluster.
     pub cluster: ClusterUuid,
@@ -99,15 +99,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl FakeDriver {
-    /// A driver for (vm, ubuntu, kubernetes).
+    /// A driver for (vm, ubuntu, kubernetes) that can do everything.
     pub fn new(name: &str) -> Arc<Self> {
+        let mut all = Capabilities::default();
+        for name in Capabilities::NAMES {
+            all.set(name, true);
+        }
+        Self::able(name, all)
+    }
+
+    /// One that announces these capabilities.
+    pub fn able(name: &str, capabilities: Capabilities) -> Arc<Self> {
         Arc::new(Self {
             info: DriverInfo {
                 name: name.to_owned(),
                 version: "1.0.0".parse().expect("semver"),
                 cluster_types: vec![ClusterType::new("vm", "ubuntu", "kubernetes")],
                 beta: false,
-                capabilities: Capabilities::default(),
+                capabilities,
                 master_size: MasterSizeRule::Odd,
             },
             script: Mutex::default(),
@@ -244,16 +253,8 @@ impl Driver for FakeDriver {
         &self.info
     }
 
-    async fn create_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
-        self.call("create", call).await
-    }
-
-    async fn update_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
-        self.call("update", call).await
-    }
-
-    async fn delete_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
-        self.call("delete", call).await
+    async fn carry_out(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+        self.call(call.task.as_str(), call).await
     }
 
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {

@@ -66,6 +66,8 @@ pub(super) fn together(
     for (name, timeout) in [
         ("update_timeout", conductor.update_timeout),
         ("delete_timeout", conductor.delete_timeout),
+        ("upgrade_timeout", conductor.upgrade_timeout),
+        ("rotation_timeout", conductor.rotation_timeout),
     ] {
         if !timeout.is_zero() && timeout < Duration::from_secs(1) {
             errors.push(problem(

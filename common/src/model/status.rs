@@ -140,6 +140,16 @@ impl ClusterStatus {
         }
     }
 
+    /// What was asked for; `None` for the statuses that only a cloud's own stack can be in.
+    pub const fn action(self) -> Option<Action> {
+        match self {
+            Self::CreateInProgress | Self::CreateFailed | Self::CreateComplete => Some(Action::Create),
+            Self::UpdateInProgress | Self::UpdateFailed | Self::UpdateComplete => Some(Action::Update),
+            Self::DeleteInProgress | Self::DeleteFailed | Self::DeleteComplete => Some(Action::Delete),
+            _ => None,
+        }
+    }
+
     /// Whether something is going on.
     pub fn is_in_progress(self) -> bool {
         Self::IN_PROGRESS.contains(&self)

@@ -6,7 +6,7 @@ use crate::error::Fault;
 use crate::ids::TemplateUuid;
 use crate::model::ClusterTemplate;
 
-use super::convert::{Received, wire_model};
+use super::convert::{Received, wanted, wire_model};
 use super::tables::CLUSTER_TEMPLATE;
 
 /// A template that arrived.
@@ -28,6 +28,16 @@ wire_model!(
      registry_enabled labels tls_disabled public server_type insecure_registry master_lb_enabled
      floating_ip_enabled hidden tags driver created_at updated_at]
 );
+
+impl Received<ClusterTemplate> {
+    /// The template's uuid.
+    ///
+    /// # Errors
+    /// `ValueError` when it is not set.
+    pub fn uuid(&self) -> Result<TemplateUuid, Fault> {
+        wanted(self.object(), "uuid").map(TemplateUuid::from)
+    }
+}
 
 /// A template as a row that was just read: all fields set, nothing changed. A COE that Magnum no longer has is
 /// left out, as no peer could read an object with it.

@@ -11,7 +11,8 @@ pub enum DriverError {
     /// Will fail again: the operation ends, the cluster becomes `*_FAILED`.
     #[error("{0}")]
     Permanent(String),
-    /// The driver cannot do this at all: the operation is refused and the cluster's status left alone.
+    /// The driver cannot do this at all: the operation ends, as with `Permanent`, but an upgrade or a rotation
+    /// leaves the cluster's status as it was.
     #[error("{0}")]
     NotSupported(String),
     /// The call was stopped from outside (a delete asked it to, the lease is gone, the process ends). Says

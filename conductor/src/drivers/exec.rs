@@ -31,7 +31,6 @@ use self::guard::{GuardProgram, Timing};
 use self::heard::Heard;
 use self::outcome::Ended;
 use self::process::Run;
-use self::protocol::Call;
 use super::{ClusterRef, Driver, DriverCall, DriverError, DriverReport, NoProgress, Observation};
 
 /// What every program of every driver shares.
@@ -70,18 +69,18 @@ impl ExecDriver {
         }
     }
 
-    async fn call(&self, call: Call, about: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+    async fn call(&self, about: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
         let limit = about
             .time_left
             .map_or(self.spec.timeout, |left| left.min(self.spec.timeout));
         let operation = about.operation.as_str();
         let mut heard = Heard::new(&self.info.name, operation, about.progress, [token(about)]);
         let environment = self.environment([
-            ("MAGNUM_CALL", call.as_str()),
+            ("MAGNUM_CALL", about.task.as_str()),
             ("MAGNUM_OPERATION_ID", operation),
             ("MAGNUM_CLUSTER_UUID", about.cluster.uuid.as_str()),
         ]);
-        let request = protocol::request(call, about, &self.settings);
+        let request = protocol::request(about, &self.settings);
         let run = self.run(environment, request, limit, &about.cancel);
         self.finish(run, &mut heard).await?;
         match (heard.outcome.take(), heard.seen.is_empty()) {
@@ -175,21 +174,13 @@ impl Driver for ExecDriver {
         &self.info
     }
 
-    async fn create_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
-        self.call(Call::Create, call).await
-    }
-
-    async fn update_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
-        self.call(Call::Update, call).await
-    }
-
-    async fn delete_cluster(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
-        self.call(Call::Delete, call).await
+    async fn carry_out(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+        self.call(call).await
     }
 
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
         let mut heard = Heard::new(&self.info.name, "", &NoProgress, [None]);
-        let environment = self.environment([("MAGNUM_CALL", Call::Observe.as_str())]);
+        let environment = self.environment([("MAGNUM_CALL", protocol::OBSERVE)]);
         let request = protocol::observe_request(clusters, &self.settings);
         // Nobody asks an observation to stop half-way; dropping the future does.
         let never = CancellationToken::new();

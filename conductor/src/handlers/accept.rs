@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use magnum_common::context::RequestContext;
 use magnum_common::db::{self, AnyConnection, Database, DbError};
-use magnum_common::error::Fault;
+use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ConductorId, MessageId, OperationId};
 use magnum_common::rpc::ReplyAddress;
 use magnum_common::seal::JournalKey;
@@ -162,6 +162,15 @@ impl Acceptor {
                 Err(error) if is_collision(&error) && collisions < COLLISIONS => {
                     collisions += 1;
                 }
+                // Not a race: the value is taken, in a way that the plan could not see (MariaDB compares texts
+                // without case and accents).
+                Err(JournalError::Db(DbError::UniqueViolation { .. })) => {
+                    let fault = Fault::new(
+                        Exception::Conflict,
+                        "A uuid or name of the request is taken by something else already.",
+                    );
+                    return self.refuse(one, fault).await;
+                }
                 Err(error) if is_collision(&error) => {
                     return Err(DbError::Conflict(error.to_string()).into());
                 }
@@ -170,7 +179,9 @@ impl Acceptor {
                         magnum.cluster.uuid = %one.incoming.command.cluster(), kind = %one.incoming.command.kind(),
                         %error, "the database does not take a request"
                     );
-                    return self.refuse(one).await;
+                    let fault =
+                        Fault::invalid_parameter("The database does not take one of the request's values.");
+                    return self.refuse(one, fault).await;
                 }
             }
         }
@@ -178,9 +189,8 @@ impl Acceptor {
 
     /// Records a request that the database does not take as refused. When not even that can be written, the
     /// fault is not the request's: that is an outage, and nothing is acknowledged.
-    async fn refuse(&self, one: Arc<Prepared>) -> Result<Accepted, JournalError> {
+    async fn refuse(&self, one: Arc<Prepared>, fault: Fault) -> Result<Accepted, JournalError> {
         let me = self.me.clone();
-        let fault = Fault::invalid_parameter("The database does not take one of the request's values.");
         let (refused, refusal) = (Arc::clone(&one), fault.clone());
         let accepted = self
             .db

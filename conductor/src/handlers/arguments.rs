@@ -99,6 +99,23 @@ impl<'a> Arguments<'a> {
             .map(Some)
     }
 
+    /// A required list of texts that may be null.
+    pub fn texts_or_null(&mut self, name: &str) -> Result<Option<Vec<String>>, Fault> {
+        let list = match self.value(name)? {
+            Value::Null => return Ok(None),
+            Value::Array(list) => list,
+            other => return Err(self.wrong(name, "a list of strings", &other)),
+        };
+        list.into_iter()
+            .enumerate()
+            .map(|(at, value)| match value {
+                Value::String(text) => Ok(text),
+                other => Err(self.wrong(&format!("{name}[{at}]"), "a string", &other)),
+            })
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
     /// A flag with a default.
     pub fn flag(&mut self, name: &str, default: bool) -> Result<bool, Fault> {
         match self.optional(name) {

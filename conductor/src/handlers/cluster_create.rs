@@ -8,24 +8,27 @@ use magnum_common::ids::NodeGroupUuid;
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup, Role};
 use uuid::Uuid;
 
+use super::columns;
 use super::command::ClusterCreate;
 use super::plan::{Plan, Verdict, View, Writes};
-use crate::workflows::Args;
+use crate::workflows::Work;
+use crate::workflows::start::Start;
 
 /// The label that sets the worker group's lower bound.
 const MIN_NODE_COUNT: &str = "min_node_count";
-
-/// What columns of texts hold.
-const TEXT_COLUMN: usize = 255;
 
 /// Plans a create. `caller_project` stands in when the object names no project.
 pub fn plan(create: &ClusterCreate, caller_project: Option<&str>, view: &View) -> Plan {
     match rows(create, caller_project, view) {
         Ok(writes) => Plan {
-            verdict: Verdict::Queue(Args::ClusterCreate {
+            verdict: Verdict::Queue(Work::ClusterCreate {
                 create_timeout: create.create_timeout,
             }),
-            writes,
+            writes: Writes {
+                // The rows are new and show it already.
+                start: Some(Start::default()),
+                ..writes
+            },
         },
         Err(fault) => Plan::refuse(fault),
     }
@@ -73,40 +76,26 @@ fn check(cluster: &Cluster) -> Result<(), Fault> {
             format!("Expected a uuid but received {}.", shown(uuid)),
         ));
     }
-    let texts = [
-        ("name", cluster.name.as_deref()),
-        ("project_id", cluster.project_id.as_deref()),
-        ("user_id", cluster.user_id.as_deref()),
-        ("cluster_template_id", Some(cluster.cluster_template_id.as_str())),
-        ("keypair", cluster.keypair.as_deref()),
-        ("master_flavor_id", cluster.master_flavor_id.as_deref()),
-        ("flavor_id", cluster.flavor_id.as_deref()),
-        ("stack_id", cluster.stack_id.as_deref()),
-        ("api_address", cluster.api_address.as_deref()),
-        ("discovery_url", cluster.discovery_url.as_deref()),
-        ("coe_version", cluster.coe_version.as_deref()),
-        ("container_version", cluster.container_version.as_deref()),
-        ("fixed_network", cluster.fixed_network.as_deref()),
-        ("fixed_subnet", cluster.fixed_subnet.as_deref()),
-    ];
-    for (name, text) in texts {
-        if text.is_some_and(|text| text.chars().count() > TEXT_COLUMN) {
-            return Err(Fault::invalid_parameter(format!(
-                "{name} of the cluster is longer than {TEXT_COLUMN} characters."
-            )));
-        }
-    }
-    let labels: usize = cluster
-        .labels
-        .iter()
-        .map(|(key, value)| key.len() + value.len() + 8)
-        .sum();
-    if labels > usize::from(u16::MAX) {
-        return Err(Fault::invalid_parameter(
-            "labels of the cluster are longer than 64 KiB.",
-        ));
-    }
-    Ok(())
+    columns::texts(
+        "cluster",
+        &[
+            ("name", cluster.name.as_deref()),
+            ("project_id", cluster.project_id.as_deref()),
+            ("user_id", cluster.user_id.as_deref()),
+            ("cluster_template_id", Some(cluster.cluster_template_id.as_str())),
+            ("keypair", cluster.keypair.as_deref()),
+            ("master_flavor_id", cluster.master_flavor_id.as_deref()),
+            ("flavor_id", cluster.flavor_id.as_deref()),
+            ("stack_id", cluster.stack_id.as_deref()),
+            ("api_address", cluster.api_address.as_deref()),
+            ("discovery_url", cluster.discovery_url.as_deref()),
+            ("coe_version", cluster.coe_version.as_deref()),
+            ("container_version", cluster.container_version.as_deref()),
+            ("fixed_network", cluster.fixed_network.as_deref()),
+            ("fixed_subnet", cluster.fixed_subnet.as_deref()),
+        ],
+    )?;
+    columns::map("labels of the cluster", &cluster.labels)
 }
 
 fn node_group(
@@ -116,12 +105,9 @@ fn node_group(
     role: Role,
     count: i32,
 ) -> Result<NodeGroup, Fault> {
-    if count < 0 {
-        return Err(Fault::invalid_parameter(format!(
-            "The number of nodes of the group {} must not be negative, it is {count}.",
-            role.default_group_name()
-        )));
-    }
+    columns::not_negative(count).map_err(|fault| {
+        Fault::invalid_parameter(format!("Group {}: {}", role.default_group_name(), fault.message))
+    })?;
     let mut group = NodeGroup::new(
         NodeGroupUuid::random(),
         role.default_group_name(),

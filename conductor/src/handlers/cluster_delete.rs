@@ -8,11 +8,11 @@
 
 use magnum_common::error::Fault;
 use magnum_common::ids::ClusterUuid;
-use magnum_common::model::ClusterStatus;
 
-use super::plan::{Plan, StatusChange, Verdict, View, Writes};
+use super::plan::{Plan, Verdict, View, Writes};
 use crate::operations::State;
-use crate::workflows::{Args, OperationKind};
+use crate::workflows::start::start;
+use crate::workflows::{OperationKind, Work};
 
 /// Plans a delete. The view holds the cluster only if the caller may see it.
 pub fn plan(uuid: &ClusterUuid, view: &View) -> Plan {
@@ -40,25 +40,26 @@ pub fn plan(uuid: &ClusterUuid, view: &View) -> Plan {
         .iter()
         .cloned()
         .partition(|open| open.state == State::Running);
-    Plan {
-        verdict: Verdict::Queue(Args::ClusterDelete {}),
-        writes: Writes {
-            status: Some(StatusChange {
-                from: cluster.status,
-                to: ClusterStatus::DeleteInProgress,
-                node_groups: true,
-            }),
-            cancel,
-            stop,
-            ..Writes::default()
+    let work = Work::ClusterDelete {};
+    // It starts at once, whatever is in the way.
+    match start(&work, cluster, &view.node_groups) {
+        Ok(start) => Plan {
+            verdict: Verdict::Queue(work),
+            writes: Writes {
+                start: Some(start),
+                cancel,
+                stop,
+                ..Writes::default()
+            },
         },
+        Err(fault) => Plan::refuse(fault),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use magnum_common::error::Exception;
-    use magnum_common::model::Cluster;
+    use magnum_common::model::{Cluster, ClusterStatus};
 
     use super::super::plan::OpenOperation;
     use super::*;
@@ -86,15 +87,13 @@ mod tests {
     fn every_status_may_be_deleted_and_says_so_at_once() {
         for status in ClusterStatus::ALL {
             let plan = plan(&"c".into(), &view(*status, &[]));
-            assert_eq!(plan.verdict, Verdict::Queue(Args::ClusterDelete {}));
+            assert_eq!(plan.verdict, Verdict::Queue(Work::ClusterDelete {}));
+            let start = plan.writes.start.unwrap();
             assert_eq!(
-                plan.writes.status,
-                Some(StatusChange {
-                    from: Some(*status),
-                    to: ClusterStatus::DeleteInProgress,
-                    node_groups: true
-                })
+                start.status,
+                Some((Some(*status), ClusterStatus::DeleteInProgress))
             );
+            assert!(start.all_groups);
         }
     }
 

@@ -7,21 +7,22 @@
 
 use magnum_common::clock;
 use magnum_common::error::Fault;
-use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
+use magnum_common::ids::NodeGroupUuid;
+use magnum_common::model::{Cluster, NodeGroup};
 use magnum_common::objects;
 use serde_json::Value;
 
+use super::columns::not_negative;
 use super::command::ClusterUpdate;
-use super::plan::{Plan, StatusChange, Verdict, View, Writes};
-use crate::workflows::Args;
-use crate::workflows::args::Resized;
+use super::plan::{Plan, Verdict, View, Writes};
+use crate::workflows::{OperationKind, Work, rules};
 
 /// Plans an update.
 pub fn plan(update: &ClusterUpdate, view: &View) -> Plan {
     let Some(cluster) = &view.cluster else {
         return Plan::refuse(Fault::cluster_not_found(update.cluster.as_str()));
     };
-    if let Err(fault) = allowed(cluster.status) {
+    if let Err(fault) = rules::allowed(OperationKind::ClusterUpdate, cluster.status) {
         return Plan::refuse(fault);
     }
     let wanted = match wanted_count(update, &view.node_groups) {
@@ -30,52 +31,32 @@ pub fn plan(update: &ClusterUpdate, view: &View) -> Plan {
     };
     let healthy_as_before = update.health_status == cluster.health_status
         && update.health_status_reason == cluster.health_status_reason;
-    if wanted.is_none() && healthy_as_before {
-        return Plan {
-            verdict: Verdict::Done(Value::Null),
-            writes: Writes::default(),
-        };
-    }
-    let health = (!healthy_as_before).then(|| (update.health_status, update.health_status_reason.clone()));
+    let writes = Writes {
+        health: (!healthy_as_before).then(|| (update.health_status, update.health_status_reason.clone())),
+        ..Writes::default()
+    };
     match wanted {
+        None if healthy_as_before => Plan {
+            verdict: Verdict::Done(Value::Null),
+            writes,
+        },
         None => Plan {
             verdict: Verdict::Done(objects::cluster::encode(&with_health(cluster, update))),
-            writes: Writes {
-                health,
-                ..Writes::default()
-            },
+            writes,
         },
-        Some(resized) => Plan {
-            writes: Writes {
-                health,
-                status: Some(StatusChange {
-                    from: cluster.status,
-                    to: ClusterStatus::UpdateInProgress,
-                    node_groups: false,
-                }),
-                count: Some((resized.node_group.clone(), resized.from, resized.to)),
-                ..Writes::default()
-            },
-            verdict: Verdict::Queue(Args::ClusterUpdate {
-                resized: Some(resized),
+        Some((node_group, node_count)) => {
+            let work = Work::ClusterUpdate {
+                node_group,
+                node_count,
                 rollback: update.rollback,
-            }),
-        },
+            };
+            Plan::queue_with(work, cluster, view, writes)
+        }
     }
-}
-
-fn allowed(status: Option<ClusterStatus>) -> Result<(), Fault> {
-    if status.is_some_and(|status| ClusterStatus::COMPLETE.contains(&status)) {
-        return Ok(());
-    }
-    let shown = status.map_or("None", ClusterStatus::as_str);
-    Err(Fault::not_supported(&format!(
-        "Updating a cluster when status is \"{shown}\""
-    )))
 }
 
 /// The change of the default worker group, if there is one.
-fn wanted_count(update: &ClusterUpdate, groups: &[NodeGroup]) -> Result<Option<Resized>, Fault> {
+fn wanted_count(update: &ClusterUpdate, groups: &[NodeGroup]) -> Result<Option<(NodeGroupUuid, i32)>, Fault> {
     let Some(to) = update.node_count else {
         return Ok(None);
     };
@@ -86,16 +67,8 @@ fn wanted_count(update: &ClusterUpdate, groups: &[NodeGroup]) -> Result<Option<R
     if worker.node_count == to {
         return Ok(None);
     }
-    if to < 0 {
-        return Err(Fault::invalid_parameter(format!(
-            "node_count must not be negative, it is {to}."
-        )));
-    }
-    Ok(Some(Resized {
-        node_group: worker.uuid.clone(),
-        from: worker.node_count,
-        to,
-    }))
+    not_negative(to)?;
+    Ok(Some((worker.uuid.clone(), to)))
 }
 
 fn with_health(cluster: &Cluster, update: &ClusterUpdate) -> Cluster {
@@ -111,7 +84,7 @@ fn with_health(cluster: &Cluster, update: &ClusterUpdate) -> Cluster {
 #[cfg(test)]
 mod tests {
     use magnum_common::error::Exception;
-    use magnum_common::model::{HealthStatus, StringMap};
+    use magnum_common::model::{ClusterStatus, HealthStatus, StringMap};
 
     use super::*;
 
@@ -175,7 +148,7 @@ mod tests {
             panic!("done at once");
         };
         assert_eq!(answer["magnum_object.data"]["health_status"], "UNHEALTHY");
-        assert_eq!(plan.writes.status, None);
+        assert_eq!(plan.writes.start, None);
         assert_eq!(
             plan.writes.health,
             Some((Some(HealthStatus::Unhealthy), StringMap::new()))
@@ -185,23 +158,20 @@ mod tests {
     #[test]
     fn another_count_is_written_with_the_way_back() {
         let plan = plan(&update(Some(5), None), &view(Some(ClusterStatus::UpdateComplete)));
-        assert_eq!(plan.writes.count, Some(("w".into(), 2, 5)));
+        let start = plan.writes.start.unwrap();
+        let resized = start.started.resized.unwrap();
         assert_eq!(
-            plan.writes.status,
-            Some(StatusChange {
-                from: Some(ClusterStatus::UpdateComplete),
-                to: ClusterStatus::UpdateInProgress,
-                node_groups: false
-            })
+            (resized.node_group.as_str(), resized.from, resized.to),
+            ("w", 2, 5)
         );
-        let Verdict::Queue(Args::ClusterUpdate {
-            resized: Some(resized),
-            ..
-        }) = plan.verdict
-        else {
-            panic!("work for the driver");
-        };
-        assert_eq!((resized.from, resized.to), (2, 5));
+        assert_eq!(
+            start.status,
+            Some((
+                Some(ClusterStatus::UpdateComplete),
+                ClusterStatus::UpdateInProgress
+            ))
+        );
+        assert!(matches!(plan.verdict, Verdict::Queue(Work::ClusterUpdate { .. })));
     }
 
     #[test]

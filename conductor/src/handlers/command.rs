@@ -1,17 +1,13 @@
 //! What a message asks for, once its arguments are known to be good.
 
-use std::str::FromStr;
+use magnum_common::ids::{ClusterUuid, NodeGroupUuid, TemplateUuid};
+use magnum_common::model::{Cluster, HealthStatus, NodeGroup, StringMap};
+use magnum_common::objects::node_group::NodeGroupObject;
 
-use magnum_common::error::Fault;
-use magnum_common::ids::ClusterUuid;
-use magnum_common::model::{Cluster, HealthStatus, StringMap};
-use magnum_common::objects;
-use serde_json::{Map, Value};
-
-use super::arguments::Arguments;
 use crate::workflows::OperationKind;
 
-/// A request that is recorded as an operation.
+/// A request that is recorded as an operation. Of the cluster in a message only the identity counts: everything
+/// else is read from its row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// `cluster_create`
@@ -20,6 +16,18 @@ pub enum Command {
     ClusterUpdate(ClusterUpdate),
     /// `cluster_delete`
     ClusterDelete(ClusterUuid),
+    /// `cluster_resize`
+    ClusterResize(ClusterResize),
+    /// `cluster_upgrade`
+    ClusterUpgrade(ClusterUpgrade),
+    /// `nodegroup_create`: the cluster, and what the sender set of the group.
+    NodegroupCreate(ClusterUuid, Box<NodeGroup>),
+    /// `nodegroup_update`: the cluster, and the group with its changes.
+    NodegroupUpdate(ClusterUuid, NodeGroupUuid, Box<NodeGroupObject>),
+    /// `nodegroup_delete`
+    NodegroupDelete(ClusterUuid, NodeGroupUuid),
+    /// `credential_rotate`
+    CredentialRotate(ClusterUuid),
 }
 
 /// Arguments of `cluster_create`.
@@ -38,7 +46,7 @@ pub struct ClusterCreate {
 /// Arguments of `cluster_update`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterUpdate {
-    /// Which cluster. Its other fields do not count: the row does.
+    /// Which cluster.
     pub cluster: ClusterUuid,
     /// Nodes wanted in the default worker group; null leaves them.
     pub node_count: Option<i32>,
@@ -50,24 +58,47 @@ pub struct ClusterUpdate {
     pub rollback: bool,
 }
 
-impl Command {
-    /// Reads the arguments of `method`. `None`: it is not a method that is recorded.
-    pub fn decode(method: &str, args: Map<String, Value>) -> Option<Result<Self, Fault>> {
-        let kind = OperationKind::from_str(method).ok()?;
-        let args = Arguments::new(method, args);
-        Some(match kind {
-            OperationKind::ClusterCreate => cluster_create(args),
-            OperationKind::ClusterUpdate => cluster_update(args),
-            OperationKind::ClusterDelete => cluster_delete(args),
-        })
-    }
+/// Arguments of `cluster_resize`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterResize {
+    /// Which cluster.
+    pub cluster: ClusterUuid,
+    /// Which of its groups.
+    pub node_group: NodeGroupUuid,
+    /// Nodes wanted.
+    pub node_count: i32,
+    /// Servers to be removed rather than others.
+    pub nodes_to_remove: Vec<String>,
+}
 
+/// Arguments of `cluster_upgrade`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterUpgrade {
+    /// Which cluster.
+    pub cluster: ClusterUuid,
+    /// To which template.
+    pub template: TemplateUuid,
+    /// Which group first.
+    pub node_group: NodeGroupUuid,
+    /// Nodes replaced at once.
+    pub max_batch_size: Option<i32>,
+    /// Kept for the record; no driver uses it.
+    pub rollback: bool,
+}
+
+impl Command {
     /// The kind of operation it becomes.
     pub const fn kind(&self) -> OperationKind {
         match self {
             Self::ClusterCreate(_) => OperationKind::ClusterCreate,
             Self::ClusterUpdate(_) => OperationKind::ClusterUpdate,
             Self::ClusterDelete(_) => OperationKind::ClusterDelete,
+            Self::ClusterResize(_) => OperationKind::ClusterResize,
+            Self::ClusterUpgrade(_) => OperationKind::ClusterUpgrade,
+            Self::NodegroupCreate(..) => OperationKind::NodegroupCreate,
+            Self::NodegroupUpdate(..) => OperationKind::NodegroupUpdate,
+            Self::NodegroupDelete(..) => OperationKind::NodegroupDelete,
+            Self::CredentialRotate(_) => OperationKind::CredentialRotate,
         }
     }
 
@@ -76,55 +107,30 @@ impl Command {
         match self {
             Self::ClusterCreate(create) => &create.cluster.uuid,
             Self::ClusterUpdate(update) => &update.cluster,
-            Self::ClusterDelete(uuid) => uuid,
+            Self::ClusterResize(resize) => &resize.cluster,
+            Self::ClusterUpgrade(upgrade) => &upgrade.cluster,
+            Self::ClusterDelete(cluster)
+            | Self::NodegroupCreate(cluster, _)
+            | Self::NodegroupUpdate(cluster, ..)
+            | Self::NodegroupDelete(cluster, _)
+            | Self::CredentialRotate(cluster) => cluster,
         }
     }
-}
 
-fn cluster_create(mut args: Arguments<'_>) -> Result<Command, Fault> {
-    let cluster = objects::cluster::decode(&args.value("cluster")?)?;
-    let command = Command::ClusterCreate(ClusterCreate {
-        // Without a uuid a redelivery would make a second cluster: the sender has to give it.
-        cluster: {
-            cluster.uuid()?;
-            Box::new(cluster.created()?)
-        },
-        master_count: args.integer("master_count")?,
-        node_count: args.integer("node_count")?,
-        create_timeout: args.integer_or_null("create_timeout")?,
-    });
-    args.finish()?;
-    Ok(command)
-}
+    /// Whether planning it looks at the cluster's node groups.
+    pub const fn needs_node_groups(&self) -> bool {
+        !matches!(
+            self,
+            Self::ClusterCreate(_) | Self::ClusterDelete(_) | Self::CredentialRotate(_)
+        )
+    }
 
-fn cluster_update(mut args: Arguments<'_>) -> Result<Command, Fault> {
-    let command = Command::ClusterUpdate(ClusterUpdate {
-        cluster: objects::cluster::decode(&args.value("cluster")?)?.uuid()?,
-        node_count: args.integer_or_null("node_count")?,
-        health_status: args
-            .text_or_null("health_status")?
-            .map(|text| {
-                text.parse().map_err(|_unknown| {
-                    Fault::new(
-                        magnum_common::error::Exception::ValueError,
-                        format!("Field value {text} is invalid for 'health_status'; it is one of HEALTHY, UNHEALTHY, UNKNOWN"),
-                    )
-                })
-            })
-            .transpose()?,
-        health_status_reason: args
-            .strings_or_null("health_status_reason")?
-            .unwrap_or_default()
-            .into_iter()
-            .collect(),
-        rollback: args.flag("rollback", false)?,
-    });
-    args.finish()?;
-    Ok(command)
-}
-
-fn cluster_delete(mut args: Arguments<'_>) -> Result<Command, Fault> {
-    let uuid = args.text("uuid")?;
-    args.finish()?;
-    Ok(Command::ClusterDelete(ClusterUuid::new(uuid)))
+    /// The template it names, which has to exist.
+    pub fn template(&self) -> Option<&TemplateUuid> {
+        match self {
+            Self::ClusterCreate(create) => Some(&create.cluster.cluster_template_id),
+            Self::ClusterUpgrade(upgrade) => Some(&upgrade.template),
+            _ => None,
+        }
+    }
 }

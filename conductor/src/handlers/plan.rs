@@ -5,12 +5,13 @@
 //! plans in few statements.
 
 use magnum_common::error::Fault;
-use magnum_common::ids::{NodeGroupUuid, OperationId};
-use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, HealthStatus, NodeGroup, StringMap};
+use magnum_common::ids::OperationId;
+use magnum_common::model::{Cluster, ClusterTemplate, HealthStatus, NodeGroup, StringMap};
 use serde_json::Value;
 
 use crate::operations::State;
-use crate::workflows::{Args, DriverRef, OperationKind};
+use crate::workflows::start::{Start, start};
+use crate::workflows::{DriverRef, OperationKind, Work};
 
 /// The rows a plan is made from.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,10 @@ pub struct View {
     pub node_groups: Vec<NodeGroup>,
     /// Its template, if that exists.
     pub template: Option<ClusterTemplate>,
+    /// The template that the request names, if it names one and that exists.
+    pub named_template: Option<ClusterTemplate>,
+    /// Whether there is a node group, of any cluster, with the uuid of the one that the request makes.
+    pub group_taken: bool,
     /// Operations of this cluster that have not ended, in order.
     pub open: Vec<OpenOperation>,
 }
@@ -42,7 +47,7 @@ pub struct OpenOperation {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// There is work: queued.
-    Queue(Args),
+    Queue(Work),
     /// Done by the writes of this plan. The value answers a call.
     Done(Value),
     /// Not allowed. Nothing is written but the journal.
@@ -67,12 +72,12 @@ pub struct Writes {
     pub cluster: Option<Box<Cluster>>,
     /// New node groups.
     pub node_groups: Vec<NodeGroup>,
-    /// A change of the cluster's status.
-    pub status: Option<StatusChange>,
+    /// The operation starts: what the rows show from now on. `None`: it waits for its turn, or changes nothing.
+    pub start: Option<Start>,
     /// A change of the cluster's health, in any status.
     pub health: Option<(Option<HealthStatus>, StringMap)>,
-    /// A new node count: group, old, new.
-    pub count: Option<(NodeGroupUuid, i32, i32)>,
+    /// A node group with other values: as it was, and as it shall be.
+    pub group: Option<Box<(NodeGroup, NodeGroup)>>,
     /// Operations that are not run any more.
     pub cancel: Vec<OpenOperation>,
     /// Running operations that are to stop at their next border.
@@ -83,15 +88,11 @@ pub struct Writes {
     pub driver: Option<DriverRef>,
 }
 
-/// A compare-and-set of a cluster's status; the reason is cleared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StatusChange {
-    /// What the view showed.
-    pub from: Option<ClusterStatus>,
-    /// The new status.
-    pub to: ClusterStatus,
-    /// Whether all node groups get it too.
-    pub node_groups: bool,
+impl View {
+    /// Whether another operation has the cluster, or waits for it.
+    pub fn is_busy(&self) -> bool {
+        !self.open.is_empty()
+    }
 }
 
 impl Plan {
@@ -100,6 +101,32 @@ impl Plan {
         Self {
             verdict: Verdict::Refuse(fault),
             writes: Writes::default(),
+        }
+    }
+
+    /// Work: it starts now, or when its turn has come if the cluster is busy.
+    pub fn queue(work: Work, cluster: &Cluster, view: &View) -> Self {
+        Self::queue_with(work, cluster, view, Writes::default())
+    }
+
+    /// Work that comes with changes of its own.
+    pub fn queue_with(work: Work, cluster: &Cluster, view: &View, writes: Writes) -> Self {
+        if view.is_busy() {
+            return Self {
+                verdict: Verdict::Queue(work),
+                writes,
+            };
+        }
+        let groups = view.node_groups.iter().chain(&writes.node_groups);
+        match start(&work, cluster, groups) {
+            Ok(start) => Self {
+                verdict: Verdict::Queue(work),
+                writes: Writes {
+                    start: Some(start),
+                    ..writes
+                },
+            },
+            Err(fault) => Self::refuse(fault),
         }
     }
 }

@@ -37,8 +37,14 @@ pub struct Event<'a> {
 pub const fn action(kind: OperationKind) -> &'static str {
     match kind {
         OperationKind::ClusterCreate => "create",
-        OperationKind::ClusterUpdate => "update",
         OperationKind::ClusterDelete => "delete",
+        OperationKind::ClusterUpdate
+        | OperationKind::ClusterResize
+        | OperationKind::ClusterUpgrade
+        | OperationKind::NodegroupCreate
+        | OperationKind::NodegroupUpdate
+        | OperationKind::NodegroupDelete
+        | OperationKind::CredentialRotate => "update",
     }
 }
 

@@ -10,7 +10,8 @@ use super::journal::{JournalError, Operation, OperationRow, read, write};
 use super::settle;
 use super::state::State;
 use crate::store;
-use crate::workflows::{Args, OperationKind};
+use crate::workflows::Args;
+use crate::workflows::start::start;
 
 /// Why an action was refused.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +45,14 @@ pub fn show(conn: &mut AnyConnection, uuid: &str) -> Result<(OperationRow, Vec<E
 /// with the user's token can do it.
 pub fn retry(conn: &mut AnyConnection, uuid: &str, by: &str) -> Result<&'static str, AdminError> {
     let row = read::find(conn, uuid)?.ok_or_else(|| AdminError::Unknown(uuid.to_owned()))?;
+    let state = row.state.parse::<State>();
+    if let Ok(state) = state
+        && !matches!(state, State::Retrying | State::Failed)
+    {
+        return Err(AdminError::Refused(format!(
+            "operation {uuid} is {state}; only a failed or retrying one can be retried"
+        )));
+    }
     let operation = Operation::try_from(row).map_err(JournalError::from)?;
     match operation.state {
         State::Retrying => {
@@ -53,13 +62,12 @@ pub fn retry(conn: &mut AnyConnection, uuid: &str, by: &str) -> Result<&'static 
             Ok("the next attempt is due now")
         }
         State::Failed => {
-            reopen(conn, &operation)?;
-            write::requeue_failed(
-                conn,
-                operation.row,
-                settle::first_step(operation.kind).as_str(),
-                by,
-            )?;
+            let args = reopen(conn, &operation)?;
+            let args = args
+                .to_bytes()
+                .map_err(|error| AdminError::Refused(error.to_string()))?;
+            let step = settle::first_step(operation.kind);
+            write::requeue_failed(conn, operation.row, step.as_str(), &args, by)?;
             Ok("queued again")
         }
         state => Err(AdminError::Refused(format!(
@@ -68,7 +76,8 @@ pub fn retry(conn: &mut AnyConnection, uuid: &str, by: &str) -> Result<&'static 
     }
 }
 
-fn reopen(conn: &mut AnyConnection, operation: &Operation) -> Result<(), AdminError> {
+/// The rows show again what is wanted. Returns the arguments with the way back from here.
+fn reopen(conn: &mut AnyConnection, operation: &Operation) -> Result<Args, AdminError> {
     let cluster = store::clusters::find(conn, &operation.cluster)
         .map_err(JournalError::from)?
         .ok_or_else(|| {
@@ -81,31 +90,24 @@ fn reopen(conn: &mut AnyConnection, operation: &Operation) -> Result<(), AdminEr
             other.uuid, other.state
         )));
     }
+    // One that does not move the status begins from whatever it is.
     let failed = operation.kind.status(Outcome::Failed);
-    if cluster.status != Some(failed) {
+    if operation.kind.moves_status() && cluster.status != Some(failed) {
         return Err(AdminError::Refused(format!(
             "the cluster is {} and not {failed} any more; send a new request instead",
             cluster.status.map_or("without status", ClusterStatus::as_str)
         )));
     }
-    let to = operation.kind.status(Outcome::InProgress);
-    if !store::clusters::set_status(conn, &operation.cluster, Some(failed), to, None)
-        .map_err(JournalError::from)?
-    {
+    let groups = store::node_groups::of(conn, &operation.cluster).map_err(JournalError::from)?;
+    let start =
+        start(&operation.args.work, &cluster, &groups).map_err(|fault| AdminError::Refused(fault.message))?;
+    if !store::start::apply(conn, &operation.cluster, &start).map_err(JournalError::from)? {
         return Err(AdminError::Journal(JournalError::Stale));
     }
-    if operation.kind != OperationKind::ClusterUpdate {
-        store::node_groups::set_all_status(conn, &operation.cluster, to).map_err(JournalError::from)?;
-    }
-    if let Args::ClusterUpdate {
-        resized: Some(resized),
-        ..
-    } = &operation.args
-    {
-        store::node_groups::set_count(conn, &resized.node_group, resized.from, resized.to)
-            .map_err(JournalError::from)?;
-    }
-    Ok(())
+    Ok(Args {
+        work: operation.args.work.clone(),
+        started: Some(start.started),
+    })
 }
 
 /// Gives an operation up. One that waits ends as cancelled and its cluster as `*_FAILED`; one that runs is asked

@@ -14,7 +14,7 @@ use super::monitor::CallMonitors;
 use super::notice::NoticeQueue;
 use super::replies::AnswerQueue;
 use super::retry::Limits;
-use crate::workflows::{Args, DriverSource, cluster_create};
+use crate::workflows::{Args, DriverSource, OperationKind, Work, create_timeout};
 
 /// Handles and settings of this conductor's operations.
 #[derive(Clone)]
@@ -48,10 +48,14 @@ pub struct Timing {
     pub workers: usize,
     /// Retries.
     pub limits: Limits,
-    /// `cluster_update`; zero means no limit.
+    /// Updates, resizes and node groups; zero means no limit, here and below.
     pub update_timeout: Duration,
-    /// `cluster_delete`; zero means no limit.
+    /// Deletions of clusters.
     pub delete_timeout: Duration,
+    /// Upgrades.
+    pub upgrade_timeout: Duration,
+    /// Rotations of credentials and certificates.
+    pub rotation_timeout: Duration,
     /// How long a shutdown waits for steps to reach a border.
     pub shutdown: Duration,
     /// Longest time without looking for work: a safety net under the wake-ups.
@@ -79,6 +83,8 @@ impl Timing {
             },
             update_timeout: conductor.update_timeout,
             delete_timeout: conductor.delete_timeout,
+            upgrade_timeout: conductor.upgrade_timeout,
+            rotation_timeout: conductor.rotation_timeout,
             shutdown: conductor.shutdown_timeout,
             poll: Duration::from_secs(5),
             driver_alive: service_down_time,
@@ -88,19 +94,34 @@ impl Timing {
 
     /// How long an operation may take as a whole.
     pub fn time_limit(&self, args: &Args) -> Option<Duration> {
-        match args {
-            Args::ClusterCreate { create_timeout } => cluster_create::time_limit(*create_timeout),
-            Args::ClusterUpdate { .. } => Some(self.update_timeout).filter(|limit| !limit.is_zero()),
-            Args::ClusterDelete {} => Some(self.delete_timeout).filter(|limit| !limit.is_zero()),
-        }
+        let limit = match &args.work {
+            Work::ClusterCreate { create_timeout } => return create_timeout::time_limit(*create_timeout),
+            Work::ClusterDelete {} => self.delete_timeout,
+            Work::ClusterUpgrade { .. } => self.upgrade_timeout,
+            Work::CredentialRotate {} => self.rotation_timeout,
+            Work::ClusterUpdate { .. }
+            | Work::ClusterResize { .. }
+            | Work::NodegroupCreate { .. }
+            | Work::NodegroupUpdate { .. }
+            | Work::NodegroupDelete { .. } => self.update_timeout,
+        };
+        Some(limit).filter(|limit| !limit.is_zero())
     }
 
     /// The reason of an operation that ran out of time: names the limit.
     pub fn timed_out(&self, args: &Args) -> String {
-        let (what, option) = match args {
-            Args::ClusterCreate { .. } => ("created", "create_timeout of the cluster"),
-            Args::ClusterUpdate { .. } => ("updated", "option [conductor] update_timeout"),
-            Args::ClusterDelete {} => ("deleted", "option [conductor] delete_timeout"),
+        let (what, option) = match args.kind() {
+            OperationKind::ClusterCreate => ("created", "create_timeout of the cluster"),
+            OperationKind::ClusterDelete => ("deleted", "option [conductor] delete_timeout"),
+            OperationKind::ClusterUpgrade => ("upgraded", "option [conductor] upgrade_timeout"),
+            OperationKind::CredentialRotate => {
+                ("given a new credential", "option [conductor] rotation_timeout")
+            }
+            OperationKind::ClusterUpdate
+            | OperationKind::ClusterResize
+            | OperationKind::NodegroupCreate
+            | OperationKind::NodegroupUpdate
+            | OperationKind::NodegroupDelete => ("updated", "option [conductor] update_timeout"),
         };
         let minutes = self.time_limit(args).unwrap_or_default().as_secs_f64() / 60.0;
         format!("Timed out: the cluster was not {what} within {minutes} minutes ({option}).")
@@ -136,6 +157,8 @@ mod tests {
             },
             update_timeout: Duration::ZERO,
             delete_timeout: Duration::from_secs(90),
+            upgrade_timeout: Duration::ZERO,
+            rotation_timeout: Duration::ZERO,
             shutdown: Duration::ZERO,
             poll: Duration::ZERO,
             driver_alive: Duration::ZERO,
@@ -145,26 +168,26 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_timeout_names_the_limit_and_where_it_is_set() {
-        let reason = timing().timed_out(&Args::ClusterCreate {
+        let create = Work::ClusterCreate {
             create_timeout: Some(5),
-        });
+        };
+        let reason = timing().timed_out(&create.into());
         assert_eq!(
             reason,
             "Timed out: the cluster was not created within 5 minutes (create_timeout of the cluster)."
         );
         assert!(
             timing()
-                .timed_out(&Args::ClusterDelete {})
+                .timed_out(&Work::ClusterDelete {}.into())
                 .contains("1.5 minutes (option [conductor] delete_timeout")
         );
     }
 
     #[test]
     fn zero_is_no_limit() {
-        let update = Args::ClusterUpdate {
-            resized: None,
-            rollback: false,
+        let update = Work::NodegroupUpdate {
+            node_group: "n".into(),
         };
-        assert_eq!(timing().time_limit(&update), None);
+        assert_eq!(timing().time_limit(&update.into()), None);
     }
 }

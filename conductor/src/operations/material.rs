@@ -4,19 +4,20 @@ use std::time::Duration;
 
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::db::AnyConnection;
-use magnum_common::error::{ErrorClass, Fault};
+use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::ids::RequestId;
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
 use magnum_common::seal::JournalKey;
 
 use super::engine::Timing;
-use super::journal::{JournalError, Operation, fenced, read};
+use super::journal::{JournalError, Operation, Unreadable, fenced, read};
 use super::lease::Lease;
 use super::retry::{self, Failure, FailureClass, History};
 use super::settle;
 use super::state::State;
 use crate::store;
-use crate::workflows::{DriverRef, OperationKind, Step};
+use crate::workflows::start::{Start, start};
+use crate::workflows::{Args, DriverRef, OperationKind, Step, Work, rules};
 
 /// The rows of the cluster, and how much time is left.
 #[derive(Debug, Clone)]
@@ -27,6 +28,10 @@ pub struct Material {
     pub node_groups: Vec<NodeGroup>,
     /// Its template.
     pub template: ClusterTemplate,
+    /// The template it is to go to.
+    pub upgrade_to: Option<ClusterTemplate>,
+    /// The operation's arguments, if it has started only now.
+    pub started: Option<Args>,
     /// The driver that built it.
     pub pinned: Option<DriverRef>,
     /// Until the deadline.
@@ -44,6 +49,8 @@ pub enum Begin {
     Ended(State),
     /// It cannot begin, and that is a failure.
     Fail(Failure),
+    /// It must not, by the rows as they are now.
+    Refuse(Fault),
 }
 
 /// Writes the intent of `step` and reads what it needs.
@@ -76,9 +83,29 @@ pub fn begin(
             operation.attempts
         ))));
     }
-    let Some(cluster) = store::clusters::find(conn, &operation.cluster)? else {
+    let Some(mut cluster) = store::clusters::find(conn, &operation.cluster)? else {
         return settle::cluster_gone(conn, lease, operation).map(Begin::Ended);
     };
+    let mut node_groups = store::node_groups::of(conn, &operation.cluster)?;
+    let mut started = None;
+    if operation.args.started.is_none() {
+        let start = rules::allowed(operation.kind, cluster.status)
+            .and_then(|()| start(&operation.args.work, &cluster, &node_groups));
+        match start {
+            Ok(start) => {
+                started = Some(record_start(conn, lease, operation, &start)?);
+                cluster = store::clusters::find(conn, &operation.cluster)?.ok_or(JournalError::Stale)?;
+                node_groups = store::node_groups::of(conn, &operation.cluster)?;
+            }
+            Err(fault)
+                if fault.exception == Exception::NodeGroupNotFound
+                    && operation.kind == OperationKind::NodegroupDelete =>
+            {
+                return settle::group_gone(conn, lease, operation).map(Begin::Ended);
+            }
+            Err(fault) => return Ok(Begin::Refuse(fault)),
+        }
+    }
     let template = match store::clusters::template(conn, &cluster.cluster_template_id)? {
         Some(template) => template,
         // A delete must be possible whatever became of the template.
@@ -90,14 +117,50 @@ pub fn begin(
             return Ok(Begin::Fail(permanent(fault.message)));
         }
     };
+    let upgrade_to = match &operation.args.work {
+        Work::ClusterUpgrade { template, .. } => match store::clusters::template(conn, template)? {
+            Some(template) => Some(template),
+            None => {
+                return Ok(Begin::Refuse(Fault::cluster_template_not_found(
+                    template.as_str(),
+                )));
+            }
+        },
+        _ => None,
+    };
     Ok(Begin::Go(Box::new(Material {
-        node_groups: store::node_groups::of(conn, &operation.cluster)?,
+        node_groups,
+        upgrade_to,
+        started,
         pinned: store::cluster_driver::find(conn, &operation.cluster)?,
         time_left: left.map(|left| Duration::from_millis(left.unsigned_abs())),
         cluster,
         template,
         panics,
     })))
+}
+
+/// The operation's turn has come: the rows show it, and the journal has the way back.
+fn record_start(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    operation: &Operation,
+    start: &Start,
+) -> Result<Args, JournalError> {
+    if !store::start::apply(conn, &operation.cluster, start)? {
+        return Err(JournalError::Stale);
+    }
+    let args = Args {
+        work: operation.args.work.clone(),
+        started: Some(start.started.clone()),
+    };
+    let bytes = args.to_bytes().map_err(|error| Unreadable {
+        operation: operation.id.to_string(),
+        column: "args",
+        detail: error.to_string(),
+    })?;
+    fenced::set_args(conn, lease, &bytes)?;
+    Ok(args)
 }
 
 fn permanent(reason: String) -> Failure {

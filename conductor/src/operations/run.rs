@@ -10,15 +10,15 @@
 //! A write that fails because the database is away is repeated while the lease holds. After that nothing is
 //! written: whoever claims next repeats the step.
 
-use std::panic::AssertUnwindSafe;
+mod effect;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::FutureExt;
 use magnum_common::db::{AnyConnection, DbError};
 use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::retry::RetryPolicy;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::border::{Border, reached};
@@ -28,16 +28,12 @@ use super::keeper::LeaseKeeper;
 use super::lease::{self, Lease};
 use super::material::{self, Begin, Material};
 use super::notice::{Notice, Seen};
-use super::progress::Reporter;
 use super::retry::{self, Decision, Failure, FailureClass, History};
 use super::settle;
 use super::state::State;
-use crate::drivers::{DriverCall, DriverError, DriverReport};
-use crate::workflows::choose_driver::Wanted;
+use crate::drivers::DriverReport;
 use crate::workflows::{self, DriverRef, Step};
-
-/// How long a driver that was told to stop may take to do so before its future is dropped.
-const STOP_GRACE: Duration = Duration::from_secs(2);
+use effect::Effect;
 
 /// The two ways in which the process asks its operations to stop.
 #[derive(Debug, Clone, Default)]
@@ -131,15 +127,6 @@ struct Run {
     seen: Arc<Mutex<Option<Box<Seen>>>>,
 }
 
-/// What a step brought.
-enum Effect {
-    Chosen(DriverRef),
-    Returned(Box<DriverReport>),
-    Failed(Failure),
-    /// Stopped from outside; nothing is known about the cluster.
-    Interrupted,
-}
-
 impl Run {
     async fn walk(mut self) -> Result<State, JournalError> {
         loop {
@@ -152,8 +139,15 @@ impl Run {
             let material = match self.begin(step).await? {
                 Begin::Ended(state) => return Ok(state),
                 Begin::Fail(failure) => return self.failed(failure, 0).await,
+                Begin::Refuse(fault) => return self.refused(fault).await,
                 Begin::Go(material) => material,
             };
+            if let Some(args) = &material.started {
+                self.operation = Arc::new(Operation {
+                    args: args.clone(),
+                    ..Operation::clone(&self.operation)
+                });
+            }
             self.remember(&material);
             reached(kind, step.as_str(), Border::AfterIntent).await;
             let effect = self.effect(step, &material).await;
@@ -162,6 +156,7 @@ impl Run {
                 Effect::Chosen(driver) => self.chosen(step, driver).await?,
                 Effect::Returned(report) => Some(self.returned(*report, material.panics).await?),
                 Effect::Failed(failure) => Some(self.failed(failure, material.panics).await?),
+                Effect::Refused(fault) => Some(self.refused(fault).await?),
                 Effect::Interrupted => Some(self.interrupted().await?),
             };
             reached(kind, step.as_str(), Border::AfterResult).await;
@@ -224,114 +219,6 @@ impl Run {
         let timing = Arc::clone(&self.engine.timing);
         self.write(move |conn, lease, operation| material::begin(conn, lease, operation, step, &timing))
             .await
-    }
-
-    async fn effect(&self, step: Step, material: &Material) -> Effect {
-        match step {
-            Step::ChooseDriver => {
-                let chosen = workflows::choose_driver::choose(
-                    self.engine.drivers.as_ref(),
-                    &material.template,
-                    Wanted::by(self.operation.kind),
-                    material.pinned.as_ref(),
-                    self.operation.driver.as_ref(),
-                );
-                match chosen {
-                    Ok(driver) => Effect::Chosen(driver),
-                    Err(fault) => Effect::Failed(permanent(fault.message)),
-                }
-            }
-            Step::CreateCluster | Step::UpdateCluster | Step::DeleteCluster => {
-                self.call_driver(material).await
-            }
-        }
-    }
-
-    async fn call_driver(&self, material: &Material) -> Effect {
-        let wanted = material.pinned.as_ref().or(self.operation.driver.as_ref());
-        let Some(driver) = wanted.and_then(|wanted| self.engine.drivers.get(wanted)) else {
-            return Effect::Failed(not_loaded_here(wanted));
-        };
-        let context = match material::context(&self.engine.key, &self.operation) {
-            Ok(context) => context,
-            Err(reason) => {
-                return Effect::Failed(Failure {
-                    class: FailureClass::Driver(ErrorClass::Transient),
-                    reason,
-                });
-            }
-        };
-        let cancel = CancellationToken::new();
-        let reporter = Reporter::new();
-        let call = DriverCall {
-            cluster: &material.cluster,
-            node_groups: &material.node_groups,
-            template: &material.template,
-            context: &context,
-            operation: &self.operation.id,
-            attempt: self.operation.attempts,
-            time_left: material.time_left,
-            progress: &reporter,
-            cancel: cancel.clone(),
-        };
-        let mut working = AssertUnwindSafe(workflows::call_driver(
-            self.operation.kind,
-            driver.as_ref(),
-            &call,
-        ))
-        .catch_unwind()
-        .boxed();
-        let out_of_time = async {
-            match material.time_left {
-                Some(left) => sleep(left).await,
-                None => std::future::pending().await,
-            }
-        };
-        let timed_out = tokio::select! {
-            outcome = &mut working => return self.effect_of(outcome),
-            () = reporter.write_to_journal(&self.engine.db, &self.lease) => false,
-            () = out_of_time => true,
-            () = self.over.cancelled() => false,
-            () = self.stops.now.cancelled() => false,
-        };
-        // Told to stop, given a moment, then dropped: both end the driver's work.
-        cancel.cancel();
-        let finished = timeout(STOP_GRACE, &mut working).await;
-        drop(working);
-        match finished {
-            // It finished in that very moment: what it did counts.
-            Ok(Ok(Ok(report))) => Effect::Returned(Box::new(report)),
-            _ if timed_out => Effect::Failed(Failure {
-                class: FailureClass::TimedOut,
-                reason: self.engine.timing.timed_out(&self.operation.args),
-            }),
-            _ => Effect::Interrupted,
-        }
-    }
-
-    fn effect_of(&self, outcome: std::thread::Result<Result<DriverReport, DriverError>>) -> Effect {
-        match outcome {
-            Ok(Ok(report)) => Effect::Returned(Box::new(report)),
-            Ok(Err(error)) => Effect::Failed(Failure {
-                class: FailureClass::Driver(error.class()),
-                reason: error.to_string(),
-            }),
-            Err(panic) => {
-                let text = panic
-                    .downcast_ref::<&str>()
-                    .map(|text| (*text).to_owned())
-                    .or_else(|| panic.downcast_ref::<String>().cloned())
-                    .unwrap_or_else(|| "no message".to_owned());
-                tracing::error!(
-                    magnum.operation.id = %self.operation.id, magnum.cluster.uuid = %self.operation.cluster,
-                    panic = text, "the driver panicked"
-                );
-                Effect::Failed(Failure {
-                    class: FailureClass::Panic,
-                    reason: format!("The driver panicked: {text}"),
-                })
-            }
-        }
     }
 
     async fn chosen(&mut self, step: Step, driver: DriverRef) -> Result<Option<State>, JournalError> {
@@ -408,6 +295,16 @@ impl Run {
         .await
     }
 
+    /// Ends the operation with what its caller is told.
+    async fn refused(&self, fault: Fault) -> Result<State, JournalError> {
+        tracing::warn!(
+            magnum.operation.id = %self.operation.id, magnum.cluster.uuid = %self.operation.cluster,
+            reason = %fault, "the operation cannot be done"
+        );
+        self.write(move |conn, lease, operation| settle::failed(conn, lease, operation, &fault))
+            .await
+    }
+
     /// The effect was cut off. With a lease that still holds (the process stops), it is given back.
     async fn interrupted(&self) -> Result<State, JournalError> {
         if self.over.is_cancelled() {
@@ -430,17 +327,5 @@ fn permanent(reason: String) -> Failure {
     Failure {
         class: FailureClass::Driver(ErrorClass::Permanent),
         reason,
-    }
-}
-
-/// The version that built the cluster, or one that is compatible with it, may be loaded by another conductor.
-fn not_loaded_here(wanted: Option<&DriverRef>) -> Failure {
-    let shown = wanted.map_or_else(
-        || "None".to_owned(),
-        |wanted| format!("{} {}", wanted.name, wanted.version),
-    );
-    Failure {
-        class: FailureClass::Driver(ErrorClass::Transient),
-        reason: Fault::driver_not_supported(&shown).message,
     }
 }

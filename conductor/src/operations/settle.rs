@@ -5,6 +5,8 @@
 //! undo a deletion or overwrite what something else did meanwhile; what a driver *learned* (stack id, addresses)
 //! is kept in any case, because the delete that follows needs it.
 
+mod rows;
+
 use magnum_common::db::AnyConnection;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, OperationId};
@@ -18,8 +20,9 @@ use super::lease::{Lease, fence};
 use super::state::State;
 use crate::drivers::DriverReport;
 use crate::store;
-use crate::workflows::outcome::{self, Consequences, Standing};
-use crate::workflows::{Args, OperationKind, Step};
+use crate::workflows::outcome::{self, Standing};
+use crate::workflows::{Args, OperationKind, Step, Work};
+use rows::{complete, consequences, driver_took_it, end_groups, write_report};
 
 /// Why a superseded operation ended.
 pub const SUPERSEDED: &str = "The cluster is being deleted; this operation was stopped for that.";
@@ -39,26 +42,42 @@ pub fn driver_returned(
     if stop {
         return stopped(conn, lease, operation);
     }
-    match outcome::standing(report) {
+    let standing = outcome::standing(report);
+    if !matches!(standing, Standing::Failed(_)) {
+        driver_took_it(conn, operation)?;
+    }
+    match standing {
         Standing::InProgress => {
+            if !operation.kind.moves_status() {
+                let (from, to) = (
+                    status_before(operation),
+                    operation.kind.status(Outcome::InProgress),
+                );
+                store::clusters::set_status(conn, &operation.cluster, from, to, None)?;
+            }
             let answer = cluster_answer(conn, operation)?;
             fenced::observe(conn, lease, operation.step, answer.as_ref())?;
             Ok(State::Observing)
         }
         Standing::Complete => {
             // The answer first: it shows the cluster, and a delete leaves none.
-            end_cluster(conn, operation.kind, &operation.cluster, Outcome::Complete, None)?;
+            complete(conn, operation)?;
             let answer = cluster_answer(conn, operation)?;
             fenced::end(conn, lease, State::Succeeded, None, answer.as_ref())?;
             Ok(State::Succeeded)
         }
         Standing::Failed(reason) => {
-            write_failure(
+            consequences(
                 conn,
                 &operation.cluster,
                 &outcome::failed(&operation.args, &reason),
             )?;
-            let answer = cluster_answer(conn, operation)?;
+            let answer = if operation.kind.moves_status() {
+                cluster_answer(conn, operation)?
+            } else {
+                // Nothing but the answer tells the caller.
+                recorded(operation, &Err(Fault::new(Exception::MagnumException, &reason)))?
+            };
             fenced::end(conn, lease, State::Failed, Some(&reason), answer.as_ref())?;
             Ok(State::Failed)
         }
@@ -76,11 +95,13 @@ pub fn failed(
         return stopped(conn, lease, operation);
     }
     let reason = &fault.message;
-    write_failure(
-        conn,
-        &operation.cluster,
-        &outcome::failed(&operation.args, reason),
-    )?;
+    let unsupported = fault.exception == Exception::NotSupported;
+    let what = if unsupported && operation.kind.is_put_back_when_unsupported() {
+        outcome::put_back(&operation.args)
+    } else {
+        outcome::failed(&operation.args, reason)
+    };
+    consequences(conn, &operation.cluster, &what)?;
     let answer = recorded(operation, &Err(fault.clone()))?;
     fenced::end(conn, lease, State::Failed, Some(reason), answer.as_ref())?;
     Ok(State::Failed)
@@ -99,7 +120,7 @@ pub fn stopped(
             .is_none_or(|cluster| cluster.status == Some(ClusterStatus::DeleteInProgress));
     let reason = if deleting { SUPERSEDED } else { STOPPED };
     if !deleting {
-        write_failure(
+        consequences(
             conn,
             &operation.cluster,
             &outcome::failed(&operation.args, reason),
@@ -108,6 +129,19 @@ pub fn stopped(
     let answer = recorded(operation, &Err(Fault::new(Exception::Conflict, reason)))?;
     fenced::end(conn, lease, State::Cancelled, Some(reason), answer.as_ref())?;
     Ok(State::Cancelled)
+}
+
+/// Ends a deletion of a node group that is not there any more: it has what it wants.
+pub fn group_gone(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    operation: &Operation,
+) -> Result<State, JournalError> {
+    fence(conn, lease)?;
+    let answer = recorded(operation, &Ok(Value::Null))?;
+    let reason = Some("The node group's row is gone.");
+    fenced::end(conn, lease, State::Succeeded, reason, answer.as_ref())?;
+    Ok(State::Succeeded)
 }
 
 /// Ends an operation whose cluster is not there any more: a delete has what it wants, others have nothing to do.
@@ -149,10 +183,19 @@ pub fn observed(
     if status.is_in_progress() {
         return Ok(None);
     }
-    store::node_groups::finish(conn, cluster, status, reason)?;
     let waiting = read::observing(conn, cluster.as_str())?;
+    let args = waiting.as_ref().and_then(|row| Args::from_bytes(&row.args).ok());
     if status == ClusterStatus::DeleteComplete {
         store::clusters::remove(conn, cluster)?;
+    } else {
+        end_groups(conn, cluster, status, reason)?;
+        if let Some(Work::NodegroupDelete { node_group }) = args.as_ref().map(|args| &args.work) {
+            if status.is_failed() {
+                store::node_groups::set_status(conn, node_group, ClusterStatus::DeleteFailed, reason)?;
+            } else {
+                store::node_groups::remove(conn, cluster, node_group)?;
+            }
+        }
     }
     let Some(row) = waiting else {
         return Ok(None);
@@ -164,10 +207,7 @@ pub fn observed(
         State::Succeeded
     };
     if to == State::Failed
-        && let Ok(Args::ClusterUpdate {
-            resized: Some(resized),
-            ..
-        }) = Args::from_bytes(&row.args)
+        && let Some(resized) = args.as_ref().and_then(Args::resized)
     {
         store::node_groups::set_count(conn, &resized.node_group, resized.to, resized.from)?;
     }
@@ -185,7 +225,7 @@ pub fn give_up(
     by: &str,
 ) -> Result<(), JournalError> {
     write::end(conn, operation.row, operation.state, to, Some(reason), Some(by))?;
-    write_failure(
+    consequences(
         conn,
         &operation.cluster,
         &outcome::failed(&operation.args, reason),
@@ -219,68 +259,26 @@ pub fn supersede(
     Ok(())
 }
 
-/// The end of a cluster's action: status, node groups, and for a delete the removal of its rows.
-fn end_cluster(
-    conn: &mut AnyConnection,
-    kind: OperationKind,
-    cluster: &ClusterUuid,
-    outcome: Outcome,
-    reason: Option<&str>,
-) -> Result<(), JournalError> {
-    let status = kind.status(outcome);
-    if status == ClusterStatus::DeleteComplete {
-        return Ok(store::clusters::remove(conn, cluster)?);
-    }
-    let expected = kind.status(Outcome::InProgress);
-    if store::clusters::set_status(conn, cluster, Some(expected), status, reason)? {
-        store::node_groups::finish(conn, cluster, status, reason)?;
-    }
-    Ok(())
+fn status_before(operation: &Operation) -> Option<ClusterStatus> {
+    operation.args.started.as_ref().and_then(|started| started.status)
 }
 
-fn write_failure(
-    conn: &mut AnyConnection,
-    cluster: &ClusterUuid,
-    failure: &Consequences,
-) -> Result<(), JournalError> {
-    let reason = Some(write::clip(&failure.reason));
-    if store::clusters::set_status(conn, cluster, Some(failure.expected), failure.status, reason)? {
-        store::node_groups::finish(conn, cluster, failure.status, reason)?;
-    }
-    if let Some(resized) = &failure.restore {
-        store::node_groups::set_count(conn, &resized.node_group, resized.to, resized.from)?;
-    }
-    Ok(())
-}
-
-/// What the driver told about cluster and node groups. The cluster's status is not written here; the groups'
-/// statuses only when `statuses`, since a delete that went ahead has set its own.
-fn write_report(
-    conn: &mut AnyConnection,
-    cluster: &ClusterUuid,
-    report: &DriverReport,
-    statuses: bool,
-) -> Result<(), JournalError> {
-    store::clusters::apply(conn, cluster, &report.cluster)?;
-    for group in &report.node_groups {
-        store::node_groups::apply(conn, cluster, group, statuses)?;
-    }
-    if let Some(stack) = &report.cluster.stack_id {
-        store::node_groups::adopt_stack(conn, cluster, stack)?;
-    }
-    Ok(())
-}
-
-/// The answer of a call that went well: the cluster as its row is now; null for a delete.
+/// The answer of a call that went well: what it was about, as its row is now; null for what is gone, and for a new
+/// credential.
 fn cluster_answer(conn: &mut AnyConnection, operation: &Operation) -> Result<Option<Recorded>, JournalError> {
     if operation.reply.is_none() {
         return Ok(None);
     }
-    let value = if operation.kind == OperationKind::ClusterDelete {
-        Value::Null
-    } else {
-        store::clusters::find(conn, &operation.cluster)?
-            .map_or(Value::Null, |cluster| objects::cluster::encode(&cluster))
+    let value = match &operation.args.work {
+        Work::ClusterDelete {} | Work::NodegroupDelete { .. } | Work::CredentialRotate {} => Value::Null,
+        Work::NodegroupCreate { node_group } | Work::NodegroupUpdate { node_group } => {
+            store::node_groups::of(conn, &operation.cluster)?
+                .iter()
+                .find(|group| group.uuid == *node_group)
+                .map_or(Value::Null, objects::node_group::encode)
+        }
+        _ => store::clusters::find(conn, &operation.cluster)?
+            .map_or(Value::Null, |cluster| objects::cluster::encode(&cluster)),
     };
     recorded(operation, &Ok(value))
 }

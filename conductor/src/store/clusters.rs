@@ -102,6 +102,21 @@ pub fn set_status(
     Ok(changed > 0)
 }
 
+/// The template that the cluster follows from now on.
+pub fn set_template(
+    conn: &mut AnyConnection,
+    uuid: &ClusterUuid,
+    template: &TemplateUuid,
+) -> Result<(), DbError> {
+    diesel::update(c::cluster.filter(c::uuid.eq(uuid.as_str())))
+        .set((
+            c::cluster_template_id.eq(Some(template.as_str())),
+            c::updated_at.eq(Some(RowTime::now())),
+        ))
+        .execute(conn)?;
+    Ok(())
+}
+
 /// The health a monitor reported, in any status.
 pub fn set_health(
     conn: &mut AnyConnection,

@@ -1,13 +1,13 @@
 //! The conductor's reads and writes of `nodegroup`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use diesel::prelude::*;
 use magnum_common::db::rows::json::to_text;
 use magnum_common::db::rows::{self, FreeText, NodeGroupRow, RowTime};
 use magnum_common::db::{AnyConnection, DbError, schema};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
-use magnum_common::model::{ClusterStatus, NodeGroup};
+use magnum_common::model::{Action, ClusterStatus, NodeGroup, Outcome};
 
 use crate::drivers::NodeGroupChanges;
 
@@ -96,36 +96,116 @@ pub fn set_all_status(
     Ok(())
 }
 
-/// Groups that are still in progress when their cluster is not: they share its end.
+/// One group's status. One that is gone is left alone.
+pub fn set_status(
+    conn: &mut AnyConnection,
+    uuid: &NodeGroupUuid,
+    to: ClusterStatus,
+    reason: Option<&str>,
+) -> Result<(), DbError> {
+    diesel::update(n::nodegroup.filter(n::uuid.eq(uuid.as_str())))
+        .set((
+            n::status.eq(Some(to.as_str())),
+            n::status_reason.eq(reason.map(|reason| FreeText(reason.to_owned()))),
+            n::updated_at.eq(Some(RowTime::now())),
+        ))
+        .execute(conn)?;
+    Ok(())
+}
+
+/// Writes the columns in which `after` differs from `before`.
+pub fn save(conn: &mut AnyConnection, before: &NodeGroup, after: &NodeGroup) -> Result<(), DbError> {
+    let columns = NodeGroupRow::from(after).changes_since(&NodeGroupRow::from(before));
+    if columns.is_empty() {
+        return Ok(());
+    }
+    diesel::update(n::nodegroup.filter(n::uuid.eq(before.uuid.as_str())))
+        .set(columns)
+        .execute(conn)?;
+    Ok(())
+}
+
+/// Which of these uuids belong to a group, of whatever cluster.
+pub fn existing(conn: &mut AnyConnection, uuids: &[&str]) -> Result<HashSet<String>, DbError> {
+    let found: Vec<Option<String>> = n::nodegroup
+        .filter(n::uuid.eq_any(uuids))
+        .select(n::uuid)
+        .load(conn)?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// Takes a group's row away, unless it is a default group, without which a cluster is none.
+pub fn remove(conn: &mut AnyConnection, cluster: &ClusterUuid, uuid: &NodeGroupUuid) -> Result<(), DbError> {
+    diesel::delete(
+        n::nodegroup
+            .filter(n::uuid.eq(uuid.as_str()))
+            .filter(n::cluster_id.eq(cluster.as_str()))
+            .filter(n::is_default.eq(false).or(n::is_default.is_null())),
+    )
+    .execute(conn)?;
+    Ok(())
+}
+
+/// Groups that are still in progress when their cluster is not share its end, each by its own action: one that was
+/// being made is `CREATE_COMPLETE` when the update that made it is. Groups in `waiting` belong to operations that
+/// have not started.
 pub fn finish(
     conn: &mut AnyConnection,
     cluster: &ClusterUuid,
     status: ClusterStatus,
     reason: Option<&str>,
+    waiting: &[NodeGroupUuid],
 ) -> Result<(), DbError> {
-    let in_progress = ClusterStatus::IN_PROGRESS.iter().map(|status| status.as_str());
-    diesel::update(
-        n::nodegroup
-            .filter(n::cluster_id.eq(cluster.as_str()))
-            .filter(n::status.eq_any(in_progress)),
-    )
-    .set((
-        n::status.eq(Some(status.as_str())),
+    let of_cluster = n::nodegroup
+        .filter(n::cluster_id.eq(cluster.as_str()))
+        .filter(n::uuid.ne_all(waiting.iter().map(NodeGroupUuid::as_str)));
+    let end = (
         n::status_reason.eq(reason.map(|reason| FreeText(reason.to_owned()))),
         n::updated_at.eq(Some(RowTime::now())),
-    ))
-    .execute(conn)?;
+    );
+    let outcome = if status.is_failed() {
+        Outcome::Failed
+    } else {
+        Outcome::Complete
+    };
+    let Some(action) = status.action() else {
+        // A rollback, say: no group has a better word for it.
+        let in_progress = ClusterStatus::IN_PROGRESS.iter().map(|status| status.as_str());
+        diesel::update(of_cluster.filter(n::status.eq_any(in_progress)))
+            .set((n::status.eq(Some(status.as_str())), end))
+            .execute(conn)?;
+        return Ok(());
+    };
+    // What is being taken away ends with a deletion of the cluster, or by its own operation.
+    let actions: &[Action] = match action {
+        Action::Create => &[Action::Create],
+        Action::Update => &[Action::Update, Action::Create],
+        Action::Delete => &[Action::Delete],
+    };
+    let words = |outcome| {
+        actions
+            .iter()
+            .map(move |action| ClusterStatus::of(*action, outcome).as_str())
+    };
+    for (from, to) in words(Outcome::InProgress).zip(words(outcome)) {
+        diesel::update(of_cluster.clone().filter(n::status.eq(from)))
+            .set((n::status.eq(Some(to)), end.clone()))
+            .execute(conn)?;
+    }
     Ok(())
 }
 
-/// What a driver told about a group of `cluster`; its status only when `status`. A group of another cluster, or
-/// one that is gone, is left alone.
+/// What a driver told about a group of `cluster`; its status only when `status`. One that it says is gone loses
+/// its row, unless it is a default group. A group of another cluster, or one without a row, is left alone.
 pub fn apply(
     conn: &mut AnyConnection,
     cluster: &ClusterUuid,
     changes: &NodeGroupChanges,
     status: bool,
 ) -> Result<(), DbError> {
+    if status && changes.status == Some(ClusterStatus::DeleteComplete) {
+        remove(conn, cluster, &changes.uuid)?;
+    }
     let set = |change: &Option<String>| change.clone().map(Some);
     let mut columns = rows::NodeGroupChanges {
         stack_id: set(&changes.stack_id),

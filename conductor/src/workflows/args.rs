@@ -1,28 +1,115 @@
 //! What an operation needs to know beyond the rows, as it lies in the journal.
 
-use magnum_common::ids::NodeGroupUuid;
-use serde::{Deserialize, Serialize};
+use magnum_common::ids::{NodeGroupUuid, TemplateUuid};
+use magnum_common::model::ClusterStatus;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::OperationKind;
 
-/// The arguments of an operation. Payload of the journal: only ever add optional fields.
+/// What is to be done. Payload of the journal: only ever add optional fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Args {
+pub enum Work {
     /// Everything else is in the cluster's row.
     ClusterCreate {
         /// Minutes; `None` takes the default, 0 or less means no limit.
         create_timeout: Option<i32>,
     },
-    /// The rows hold the wanted count already.
+    /// Another number of workers.
     ClusterUpdate {
-        /// The worker group whose count was changed; `None` when only health was.
-        resized: Option<Resized>,
+        /// The default worker group.
+        node_group: NodeGroupUuid,
+        /// Nodes wanted.
+        node_count: i32,
         /// As the caller gave it; no driver of ours uses it.
         rollback: bool,
     },
     /// The rows say the rest.
     ClusterDelete {},
+    /// Another number of nodes in one group.
+    ClusterResize {
+        /// The group.
+        node_group: NodeGroupUuid,
+        /// Nodes wanted.
+        node_count: i32,
+        /// Servers to be removed rather than others, as the cloud names them.
+        nodes_to_remove: Vec<String>,
+    },
+    /// Another template.
+    ClusterUpgrade {
+        /// The new one.
+        template: TemplateUuid,
+        /// The group to begin with.
+        node_group: NodeGroupUuid,
+        /// Nodes replaced at once.
+        max_batch_size: Option<i32>,
+        /// As the caller gave it; no driver of ours uses it.
+        rollback: bool,
+    },
+    /// The group's row says the rest.
+    NodegroupCreate {
+        /// The group.
+        node_group: NodeGroupUuid,
+    },
+    /// The group's row holds the new values already.
+    NodegroupUpdate {
+        /// The group.
+        node_group: NodeGroupUuid,
+    },
+    /// The group's row says the rest.
+    NodegroupDelete {
+        /// The group.
+        node_group: NodeGroupUuid,
+    },
+    /// The rows say the rest.
+    CredentialRotate {},
+}
+
+impl Work {
+    /// The kind of operation it is.
+    pub const fn kind(&self) -> OperationKind {
+        match self {
+            Self::ClusterCreate { .. } => OperationKind::ClusterCreate,
+            Self::ClusterUpdate { .. } => OperationKind::ClusterUpdate,
+            Self::ClusterDelete {} => OperationKind::ClusterDelete,
+            Self::ClusterResize { .. } => OperationKind::ClusterResize,
+            Self::ClusterUpgrade { .. } => OperationKind::ClusterUpgrade,
+            Self::NodegroupCreate { .. } => OperationKind::NodegroupCreate,
+            Self::NodegroupUpdate { .. } => OperationKind::NodegroupUpdate,
+            Self::NodegroupDelete { .. } => OperationKind::NodegroupDelete,
+            Self::CredentialRotate {} => OperationKind::CredentialRotate,
+        }
+    }
+
+    /// The node group it is about, if it is about one.
+    pub const fn node_group(&self) -> Option<&NodeGroupUuid> {
+        match self {
+            Self::ClusterUpdate { node_group, .. }
+            | Self::ClusterResize { node_group, .. }
+            | Self::ClusterUpgrade { node_group, .. }
+            | Self::NodegroupCreate { node_group }
+            | Self::NodegroupUpdate { node_group }
+            | Self::NodegroupDelete { node_group } => Some(node_group),
+            Self::ClusterCreate { .. } | Self::ClusterDelete {} | Self::CredentialRotate {} => None,
+        }
+    }
+}
+
+/// How the rows were before the operation started: the way back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// The cluster's status.
+    #[serde(default, with = "status_text")]
+    pub status: Option<ClusterStatus>,
+    /// Its reason.
+    #[serde(default)]
+    pub status_reason: Option<String>,
+    /// The status of the node group that the operation is about.
+    #[serde(default, with = "status_text")]
+    pub group_status: Option<ClusterStatus>,
+    /// A node count that was changed.
+    #[serde(default)]
+    pub resized: Option<Resized>,
 }
 
 /// A changed node count and how to undo it.
@@ -36,6 +123,16 @@ pub struct Resized {
     pub to: i32,
 }
 
+/// The arguments of an operation: what to do, and, once it has started, the way back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Args {
+    /// What to do.
+    pub work: Work,
+    /// `None` while another operation of the cluster is in the way: then the rows do not show this one yet.
+    #[serde(default)]
+    pub started: Option<Started>,
+}
+
 /// Arguments in the journal that this program cannot read.
 #[derive(Debug, thiserror::Error)]
 #[error("the arguments of the operation cannot be read: {0}; was it written by a newer release?")]
@@ -44,11 +141,12 @@ pub struct UnreadableArgs(#[from] rmp_serde::decode::Error);
 impl Args {
     /// The kind these arguments belong to.
     pub const fn kind(&self) -> OperationKind {
-        match self {
-            Self::ClusterCreate { .. } => OperationKind::ClusterCreate,
-            Self::ClusterUpdate { .. } => OperationKind::ClusterUpdate,
-            Self::ClusterDelete {} => OperationKind::ClusterDelete,
-        }
+        self.work.kind()
+    }
+
+    /// A node count that the operation has changed.
+    pub fn resized(&self) -> Option<&Resized> {
+        self.started.as_ref()?.resized.as_ref()
     }
 
     /// The bytes for the journal.
@@ -62,26 +160,74 @@ impl Args {
     }
 }
 
+impl From<Work> for Args {
+    fn from(work: Work) -> Self {
+        Self { work, started: None }
+    }
+}
+
+/// Statuses by their texts. One that a newer release knows reads as none: it is not put back.
+mod status_text {
+    use super::{ClusterStatus, Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        status: &Option<ClusterStatus>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        status.map(ClusterStatus::as_str).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<ClusterStatus>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        Ok(text.and_then(|text| text.parse().ok()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn arguments_survive_the_journal() {
-        for args in [
-            Args::ClusterCreate {
-                create_timeout: Some(60),
-            },
-            Args::ClusterUpdate {
-                resized: Some(Resized {
+        let started = Started {
+            status: Some(ClusterStatus::UpdateFailed),
+            status_reason: Some("no room".into()),
+            group_status: None,
+            resized: Some(Resized {
+                node_group: "n-1".into(),
+                from: 1,
+                to: 3,
+            }),
+        };
+        for (work, started) in [
+            (
+                Work::ClusterCreate {
+                    create_timeout: Some(60),
+                },
+                None,
+            ),
+            (
+                Work::ClusterResize {
                     node_group: "n-1".into(),
-                    from: 1,
-                    to: 3,
-                }),
-                rollback: true,
-            },
-            Args::ClusterDelete {},
+                    node_count: 3,
+                    nodes_to_remove: vec!["server-1".into()],
+                },
+                Some(started),
+            ),
+            (Work::ClusterDelete {}, Some(Started::default())),
+            (
+                Work::ClusterUpgrade {
+                    template: "t-2".into(),
+                    node_group: "n-1".into(),
+                    max_batch_size: None,
+                    rollback: true,
+                },
+                None,
+            ),
         ] {
+            let args = Args { work, started };
             let bytes = args.to_bytes().unwrap();
             assert_eq!(Args::from_bytes(&bytes).unwrap(), args);
         }

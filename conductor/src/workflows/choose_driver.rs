@@ -37,7 +37,7 @@ impl Wanted {
     pub const fn by(kind: OperationKind) -> Self {
         match kind {
             OperationKind::ClusterCreate => Self::New,
-            OperationKind::ClusterUpdate | OperationKind::ClusterDelete => Self::Existing,
+            _ => Self::Existing,
         }
     }
 }

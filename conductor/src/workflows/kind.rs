@@ -13,11 +13,27 @@ pub enum OperationKind {
     ClusterCreate,
     ClusterUpdate,
     ClusterDelete,
+    ClusterResize,
+    ClusterUpgrade,
+    NodegroupCreate,
+    NodegroupUpdate,
+    NodegroupDelete,
+    CredentialRotate,
 }
 
 impl OperationKind {
     /// Every kind.
-    pub const ALL: &[Self] = &[Self::ClusterCreate, Self::ClusterUpdate, Self::ClusterDelete];
+    pub const ALL: &[Self] = &[
+        Self::ClusterCreate,
+        Self::ClusterUpdate,
+        Self::ClusterDelete,
+        Self::ClusterResize,
+        Self::ClusterUpgrade,
+        Self::NodegroupCreate,
+        Self::NodegroupUpdate,
+        Self::NodegroupDelete,
+        Self::CredentialRotate,
+    ];
 
     /// The text in the journal.
     pub const fn as_str(self) -> &'static str {
@@ -25,15 +41,27 @@ impl OperationKind {
             Self::ClusterCreate => "cluster_create",
             Self::ClusterUpdate => "cluster_update",
             Self::ClusterDelete => "cluster_delete",
+            Self::ClusterResize => "cluster_resize",
+            Self::ClusterUpgrade => "cluster_upgrade",
+            Self::NodegroupCreate => "nodegroup_create",
+            Self::NodegroupUpdate => "nodegroup_update",
+            Self::NodegroupDelete => "nodegroup_delete",
+            Self::CredentialRotate => "credential_rotate",
         }
     }
 
-    /// The first word of the statuses this kind writes.
+    /// The first word of the statuses this kind writes to the cluster.
     pub const fn action(self) -> Action {
         match self {
             Self::ClusterCreate => Action::Create,
-            Self::ClusterUpdate => Action::Update,
             Self::ClusterDelete => Action::Delete,
+            Self::ClusterUpdate
+            | Self::ClusterResize
+            | Self::ClusterUpgrade
+            | Self::NodegroupCreate
+            | Self::NodegroupUpdate
+            | Self::NodegroupDelete
+            | Self::CredentialRotate => Action::Update,
         }
     }
 
@@ -42,9 +70,16 @@ impl OperationKind {
         ClusterStatus::of(self.action(), outcome)
     }
 
-    /// Whether this kind supersedes what goes on at the cluster instead of waiting for it.
-    pub const fn supersedes(self) -> bool {
-        matches!(self, Self::ClusterDelete)
+    /// Whether the cluster is in progress while this is done. A new credential leaves its status alone, unless
+    /// the driver reports one.
+    pub const fn moves_status(self) -> bool {
+        !matches!(self, Self::CredentialRotate)
+    }
+
+    /// Whether a driver that cannot do it leaves no trace: the status is put back and the caller gets the
+    /// exception. These are calls; of the others, which are casts, the status has to tell.
+    pub const fn is_put_back_when_unsupported(self) -> bool {
+        matches!(self, Self::ClusterUpgrade)
     }
 }
 

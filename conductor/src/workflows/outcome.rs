@@ -1,9 +1,10 @@
 //! What a driver's report, or its failure, means for the rows. Pure.
 
+use magnum_common::ids::NodeGroupUuid;
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup, Outcome};
 
 use super::args::Resized;
-use super::{Args, OperationKind};
+use super::{Args, OperationKind, Work};
 use crate::drivers::DriverReport;
 
 /// How an operation stands after its driver call returned.
@@ -43,30 +44,57 @@ pub fn status(kind: OperationKind, standing: &Standing) -> ClusterStatus {
     })
 }
 
-/// What to write when an operation ends as failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What to write when an operation ends without having done what it was to do. Empty for one that had not started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Consequences {
-    /// The cluster's status to expect; another one means that something else went ahead.
-    pub expected: ClusterStatus,
-    /// The cluster's new status; node groups that are in progress get it too.
-    pub status: ClusterStatus,
-    /// The reason for both.
-    pub reason: String,
+    /// The cluster's status, from and to; another one there means that something else went ahead.
+    pub status: Option<(ClusterStatus, ClusterStatus)>,
+    /// The reason for it, and for the groups that fail with the cluster.
+    pub reason: Option<String>,
+    /// Whether groups that are in progress end with the cluster.
+    pub groups_too: bool,
+    /// The status of the group that the operation was about.
+    pub group: Option<(NodeGroupUuid, ClusterStatus)>,
     /// A node count to put back.
     pub restore: Option<Resized>,
 }
 
-/// The consequences of a failure.
+/// The consequences of a failure: `*_FAILED` with the reason, and a changed node count as it was before (as Magnum
+/// does), unless something else has changed it since. Other values of a node group stay as they were wanted.
 pub fn failed(args: &Args, reason: &str) -> Consequences {
     let kind = args.kind();
+    if args.started.is_none() {
+        return Consequences::default();
+    }
     Consequences {
-        expected: kind.status(Outcome::InProgress),
-        status: kind.status(Outcome::Failed),
-        reason: reason.to_owned(),
-        restore: match args {
-            Args::ClusterUpdate { resized, .. } => resized.clone(),
-            Args::ClusterCreate { .. } | Args::ClusterDelete {} => None,
+        status: kind
+            .moves_status()
+            .then(|| (kind.status(Outcome::InProgress), kind.status(Outcome::Failed))),
+        reason: Some(reason.to_owned()),
+        groups_too: true,
+        group: match &args.work {
+            // Groups that go are not in progress for the cluster.
+            Work::NodegroupDelete { node_group } => Some((node_group.clone(), ClusterStatus::DeleteFailed)),
+            _ => None,
         },
+        restore: args.resized().cloned(),
+    }
+}
+
+/// The consequences of something that the driver cannot do, when nobody but the caller is to notice: everything
+/// as it was before.
+pub fn put_back(args: &Args) -> Consequences {
+    let Some(started) = &args.started else {
+        return Consequences::default();
+    };
+    Consequences {
+        status: started
+            .status
+            .map(|before| (args.kind().status(Outcome::InProgress), before)),
+        reason: started.status_reason.clone(),
+        groups_too: false,
+        group: args.work.node_group().cloned().zip(started.group_status),
+        restore: started.resized.clone(),
     }
 }
 
@@ -92,6 +120,7 @@ pub fn applied(report: &DriverReport, cluster: &mut Cluster, groups: &mut [NodeG
 mod tests {
     use magnum_common::model::ClusterStatus as S;
 
+    use super::super::args::Started;
     use super::*;
 
     fn report(status: Option<S>, reason: Option<&str>) -> DriverReport {
@@ -128,20 +157,66 @@ mod tests {
         assert_eq!(status(OperationKind::ClusterUpdate, &standing), S::UpdateComplete);
     }
 
+    fn started(work: Work) -> Args {
+        Args {
+            started: Some(Started {
+                status: Some(S::CreateComplete),
+                status_reason: Some("as it was".into()),
+                group_status: Some(S::CreateComplete),
+                resized: matches!(work, Work::ClusterResize { .. }).then(|| Resized {
+                    node_group: "n".into(),
+                    from: 1,
+                    to: 2,
+                }),
+            }),
+            work,
+        }
+    }
+
     #[test]
-    fn only_a_failed_resize_puts_a_count_back() {
-        let resized = Resized {
+    fn a_failed_resize_puts_its_count_back() {
+        let resize = Work::ClusterResize {
             node_group: "n".into(),
-            from: 1,
-            to: 2,
+            node_count: 2,
+            nodes_to_remove: Vec::new(),
         };
-        let update = Args::ClusterUpdate {
-            resized: Some(resized.clone()),
+        let failed = failed(&started(resize.clone()), "no room");
+        assert_eq!(failed.status, Some((S::UpdateInProgress, S::UpdateFailed)));
+        assert_eq!(failed.restore.map(|resized| resized.from), Some(1));
+        assert_eq!(super::failed(&resize.into(), "no room"), Consequences::default());
+    }
+
+    #[test]
+    fn a_group_that_could_not_be_taken_away_says_so_and_the_cluster_too() {
+        let delete = Work::NodegroupDelete {
+            node_group: "n".into(),
+        };
+        let failed = failed(&started(delete), "stuck");
+        assert_eq!(failed.group, Some(("n".into(), S::DeleteFailed)));
+        assert_eq!(failed.status, Some((S::UpdateInProgress, S::UpdateFailed)));
+    }
+
+    #[test]
+    fn an_upgrade_that_is_not_supported_leaves_no_trace() {
+        let upgrade = Work::ClusterUpgrade {
+            template: "t-2".into(),
+            node_group: "n".into(),
+            max_batch_size: None,
             rollback: false,
         };
-        assert_eq!(failed(&update, "x").restore, Some(resized));
-        assert_eq!(failed(&Args::ClusterDelete {}, "x").restore, None);
-        assert_eq!(failed(&Args::ClusterDelete {}, "x").status, S::DeleteFailed);
+        let back = put_back(&started(upgrade));
+        assert_eq!(back.status, Some((S::UpdateInProgress, S::CreateComplete)));
+        assert_eq!(back.reason.as_deref(), Some("as it was"));
+        assert_eq!(back.group, Some(("n".into(), S::CreateComplete)));
+    }
+
+    #[test]
+    fn a_failed_rotation_of_the_credential_leaves_the_status_alone() {
+        assert_eq!(failed(&started(Work::CredentialRotate {}), "x").status, None);
+        assert_eq!(
+            failed(&started(Work::ClusterDelete {}), "x").status,
+            Some((S::DeleteInProgress, S::DeleteFailed))
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A cluster driver that runs one Ansible playbook per call.
 
-The playbook templates/<call>.yml gets the whole request as the variable `magnum` (from a private file, since it
+The playbook templates/<call>.yml, or templates/update.yml for a resize and for node groups, gets the whole request as the variable `magnum` (from a private file, since it
 holds the user's token) and `magnum_result_file`, into which it may write a result of the protocol as JSON:
 {"cluster": {"api_address": …}, "node_groups": […]}. Names of tasks become progress; the rest of the output goes
 to the conductor's log. Hosts that cannot be reached (exit code 4) are a reason to try again.
@@ -20,6 +20,8 @@ import sys
 import tempfile
 
 UNREACHABLE = 4
+# Calls that the playbook for updates serves too, since it brings a cluster to what its node groups say.
+UPDATES = ("resize", "create_nodegroup", "update_nodegroup", "delete_nodegroup")
 TASK = re.compile(r"^TASK \[(?P<name>.+?)\] \**$")
 FATAL = re.compile(r"^(fatal|failed): \[")
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -100,21 +102,26 @@ def main():
         for one in request["clusters"]:
             say({"cluster": one["cluster"]["uuid"], "result": {}})
         return
-    if not (FOLDER / "templates" / f"{call}.yml").exists():
-        fail(f"there is no playbook templates/{call}.yml", "not_supported")
+    playbook = call
+    if call in UPDATES and not (FOLDER / "templates" / f"{call}.yml").exists():
+        playbook = "update"
+    if not (FOLDER / "templates" / f"{playbook}.yml").exists():
+        fail(f"there is no playbook templates/{playbook}.yml", "not_supported")
     wanted = settings.get("command", "ansible-playbook")
     command = shutil.which(wanted)
     if command is None:
         fail(f"the command {wanted} is not installed on this conductor, or not in its PATH: install Ansible, "
              f"or set command under [settings] in {FOLDER / 'driver.toml'}")
     try:
-        code, last_failure, result = play(command, call, request, settings)
+        code, last_failure, result = play(command, playbook, request, settings)
     except (OSError, ValueError) as error:
         fail(f"cannot run {wanted}: {error}")
     if code != 0:
         kind = "transient" if code == UNREACHABLE else "permanent"
-        fail(f"{call}.yml ended with exit code {code}: {last_failure or 'see the conductor log'}", kind)
-    result.setdefault("cluster", {}).setdefault("status", f"{call.upper()}_COMPLETE")
+        fail(f"{playbook}.yml ended with exit code {code}: {last_failure or 'see the conductor log'}", kind)
+    if call != "rotate_credential":
+        word = {"create": "CREATE", "delete": "DELETE"}.get(call, "UPDATE")
+        result.setdefault("cluster", {}).setdefault("status", f"{word}_COMPLETE")
     say({"result": result})
 
 

@@ -4,6 +4,7 @@
     <root>/clusters/<cluster uuid>/cluster.json            what was built, and by which operation
     <root>/clusters/<cluster uuid>/<group>/node-<n>/       one folder per node, with node.json in it; <group> is
                                                            the node group's name and the start of its uuid
+    <root>/clusters/<cluster uuid>/credential.json         what the cluster would use towards a cloud
     <root>/locks/<cluster uuid>                            locked while a call works on the cluster
     <root>/journal.log                                     one JSON line per begin, effect and end
 
@@ -13,9 +14,9 @@ is gone stays gone, and an operation that was finished answers again what it ans
 Labels of the cluster that change its behaviour, for tests and demonstrations:
 
     disk_delay_ms   time that each node takes (default 0)
-    disk_async      "true": create, update and delete only begin; observe finishes them when the time is over
+    disk_async      "true": calls only begin; observe finishes them when the time is over
     disk_fail       permanent | transient | exit75 | exit1 | crash | hang | garbage | flood | silent
-    disk_fail_on    the call that fails: create (default), update, delete or all
+    disk_fail_on    the call that fails: create (default), update, resize, … or all
     disk_fail_times fail only so many times, then work (default: always)
 
 Addresses of nodes are made up from the cluster's uuid; nobody listens there.
@@ -77,6 +78,14 @@ class Journal:
             journal.write(line.encode())
 
 
+# The first word of the statuses that a call leads to; all others are updates.
+WORDS = {"create": "CREATE", "delete": "DELETE"}
+CALLS = (
+    "create", "update", "delete", "resize", "upgrade", "create_nodegroup", "update_nodegroup", "delete_nodegroup",
+    "rotate_credential",
+)
+
+
 class Failure(Exception):
     def __init__(self, text, kind="permanent"):
         super().__init__(text)
@@ -92,6 +101,9 @@ class Cluster:
         self.cluster = request["cluster"]
         self.groups = request["node_groups"]
         self.operation = request.get("operation")
+        self.target = request.get("node_group")
+        self.new_template = request.get("new_template")
+        self.batch = request.get("max_batch_size") or 1
         self.labels = self.cluster.get("labels") or {}
         self.name = safe(self.cluster["uuid"])
         self.folder = root / "clusters" / self.name
@@ -122,10 +134,12 @@ class Cluster:
     def node(self, group, number):
         return self.folder / f"{safe(group['name'])}-{safe(group['uuid'])[:8]}" / f"node-{number}"
 
+    def goes(self, group):
+        """Whether a group is being taken away, on its own or with its cluster."""
+        return self.call == "delete" or group.get("status") == "DELETE_IN_PROGRESS"
+
     def wanted(self):
-        if self.call == "delete":
-            return []
-        return [(group, n) for group in self.groups for n in range(group["node_count"])]
+        return [(g, n) for g in self.groups if not self.goes(g) for n in range(g["node_count"])]
 
     def surplus(self):
         wanted = {self.node(group, number) for group, number in self.wanted()}
@@ -144,8 +158,10 @@ class Cluster:
             say({"progress": f"building {node}", "percent": 100 * done / steps})
             time.sleep(pause)
             address = self.address(group["name"], number)
-            value = {"role": group["role"], "address": address, "flavor": group.get("flavor_id")}
-            write(folder / "node.json", value)
+            write(folder / "node.json", {
+                "role": group["role"], "address": address, "flavor": group.get("flavor_id"),
+                "template": self.cluster.get("cluster_template_id"),
+            })
             self.journal.add("effect", effect="build", node=node)
         for done, node in enumerate(surplus, len(missing)):
             name = f"{node.parent.name}/{node.name}"
@@ -153,6 +169,29 @@ class Cluster:
             time.sleep(pause)
             shutil.rmtree(node, ignore_errors=True)
             self.journal.add("effect", effect="remove", node=name)
+        for group in self.folder.glob("*/"):
+            if not any(group.iterdir()):
+                group.rmdir()
+
+    def upgrade(self, pause):
+        """Writes the new template into each node that does not have it, so many at a time."""
+        template = self.new_template["uuid"]
+        files = [self.node(group, number) / "node.json" for group, number in self.wanted()]
+        old = [file for file in files if (read(file) or {}).get("template") != template]
+        for done in range(0, len(old), self.batch):
+            batch = old[done:done + self.batch]
+            names = ", ".join(f"{file.parent.parent.name}/{file.parent.name}" for file in batch)
+            say({"progress": f"upgrading {names}", "percent": 100 * done / len(old)})
+            time.sleep(pause)
+            for file in batch:
+                write(file, {**(read(file) or {}), "template": template})
+                self.journal.add("effect", effect="upgrade", node=str(file.parent.relative_to(self.folder)))
+
+    def rotate_credential(self):
+        """A new credential for each operation, and the same one for its repetitions."""
+        name = hashlib.sha256(f"credential of {self.operation}".encode()).hexdigest()[:16]
+        write(self.folder / "credential.json", {"name": name})
+        self.journal.add("effect", effect="rotate-credential", name=name)
 
     def fail_as_told(self):
         """Misbehaves as the labels say."""
@@ -186,27 +225,44 @@ class Cluster:
         while True:
             time.sleep(1)
 
-    def group_results(self, status):
+    def group_results(self, outcome):
         groups = []
         for group in self.groups:
-            built = range(0 if self.call == "delete" else group["node_count"])
+            if self.target is not None and group["uuid"] != self.target:
+                continue
+            word = {"create_nodegroup": "CREATE", "delete_nodegroup": "DELETE"}.get(self.call, self.word())
+            status = f"{word}_{outcome}"
+            if self.goes(group):
+                groups.append({"uuid": group["uuid"], "status": status})
+                continue
+            built = range(group["node_count"])
             addresses = [self.address(group["name"], n) for n in built if self.node(group, n).exists()]
-            groups.append({"uuid": group["uuid"], "status": status, "node_addresses": addresses})
+            seen = {"uuid": group["uuid"], "status": status, "node_addresses": addresses}
+            if self.new_template and self.new_template.get("image_id"):
+                seen["image_id"] = self.new_template["image_id"]
+            groups.append(seen)
         return groups
 
-    def result(self, status, reason=None):
-        cluster = {"status": status, "stack_id": f"disk-{self.cluster['uuid']}"}
+    def word(self):
+        return WORDS.get(self.call, "UPDATE")
+
+    def result(self, outcome, reason=None):
+        if self.call == "rotate_credential" and outcome == "COMPLETE" and not reason:
+            # The cluster's status is none of this call's business.
+            return {}
+        cluster = {"status": f"{self.word()}_{outcome}", "stack_id": f"disk-{self.cluster['uuid']}"}
         if reason:
             cluster["status_reason"] = reason
         masters = [g for g in self.groups if g["role"] == "master" and g["node_count"] > 0]
-        if masters and status.endswith("_COMPLETE") and self.call != "delete":
+        if masters and outcome == "COMPLETE" and self.call != "delete":
             cluster["api_address"] = f"https://{self.address(masters[0]['name'], 0)}:6443"
-            if "kube_tag" in self.labels:
-                cluster["coe_version"] = self.labels["kube_tag"]
-        return {"cluster": cluster, "node_groups": self.group_results(status)}
+            labels = (self.new_template or {}).get("labels") or self.labels
+            if "kube_tag" in labels:
+                cluster["coe_version"] = labels["kube_tag"]
+        return {"cluster": cluster, "node_groups": self.group_results(outcome)}
 
     def run(self):
-        """One create, update or delete."""
+        """One call, from begin to end, or only its begin."""
         record = read(self.record_file) or {}
         if record.get("operation") == self.operation and "result" in record:
             log("this operation was finished before; answering again")
@@ -218,14 +274,21 @@ class Cluster:
             steps = max(1, len(self.missing()) + len(self.surplus()))
             if record.get("operation") != self.operation:
                 due = time.time() + steps * self.delay()
-                write(self.record_file, {"operation": self.operation, "call": self.call, "due": due})
+                write(self.record_file, {
+                    "operation": self.operation, "call": self.call, "due": due,
+                    "target": self.target, "new_template": self.new_template, "batch": self.batch,
+                })
             self.journal.add("end", outcome="in progress")
-            return self.result(f"{self.call.upper()}_IN_PROGRESS", "the disk is working")
+            return self.result("IN_PROGRESS", "the disk is working")
         return self.finish(self.delay())
 
     def finish(self, pause):
         self.build(pause)
-        result = self.result(f"{self.call.upper()}_COMPLETE")
+        if self.call == "upgrade":
+            self.upgrade(pause)
+        if self.call == "rotate_credential":
+            self.rotate_credential()
+        result = self.result("COMPLETE")
         if self.call == "delete":
             if self.folder.exists():
                 shutil.rmtree(self.folder)
@@ -241,16 +304,21 @@ class Cluster:
         record = read(self.record_file)
         if status.startswith("DELETE_") and record is None:
             self.call = "delete"
-            return self.result("DELETE_COMPLETE")
+            return self.result("COMPLETE")
         if record is None or "due" not in record:
             return record["result"] if record else {}
         self.call = record["call"]
         self.operation = record["operation"]
+        self.target = record.get("target")
+        self.new_template = record.get("new_template")
+        self.batch = record.get("batch") or 1
         self.journal.about.update(operation=self.operation, call=f"observe-{self.call}")
         left = record["due"] - time.time()
         if left > 0:
-            return self.result(f"{self.call.upper()}_IN_PROGRESS", f"{left:.0f} seconds to go")
-        return self.finish(0)
+            return self.result("IN_PROGRESS", f"{left:.0f} seconds to go")
+        result = self.finish(0)
+        # A call that changes no status was in progress all the same, since it was observed.
+        return result or {"cluster": {"status": "UPDATE_COMPLETE"}}
 
 
 def observe_all(root, request):
@@ -274,7 +342,7 @@ def main():
     call = request["call"]
     if call == "observe":
         return observe_all(root, request)
-    if call not in ("create", "update", "delete"):
+    if call not in CALLS:
         raise Failure(f"cannot {call} clusters", "not_supported")
     cluster = Cluster(root, call, request)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -SE
 """A driver whose behaviour a test writes into the cluster's labels, and whose calls a test can read back.
 
-Label `scripted_<call>` (create, update, delete) of a cluster:
+Label `scripted_<call>` (create, update, delete, resize, upgrade, create_nodegroup, …) of a cluster:
 
     ok                 done at once (also without a label)
     in_progress        returns *_IN_PROGRESS; the next observation finds the cluster complete
@@ -86,7 +86,7 @@ def main():
 
     behaviour, _, count = (request['cluster']['labels'].get('scripted_' + call) or 'ok').partition(':')
     time.sleep(float(os.environ.get('MAGNUM_TEST_DELAY') or 0))
-    done = {'create': 'CREATE', 'update': 'UPDATE', 'delete': 'DELETE'}[call]
+    done = {'create': 'CREATE', 'delete': 'DELETE'}.get(call, 'UPDATE')
     status = done + '_COMPLETE'
     if behaviour == 'wait':
         while not os.path.exists(os.path.join(RECORD, 'go-' + cluster)):
@@ -136,10 +136,23 @@ def main():
             built.write(str(about['nodes']))
     write(dict(about, event='end', outcome=status))
     answer({'progress': 'built', 'percent': 100})
+    if call == 'rotate_credential' and not status.endswith('_IN_PROGRESS'):
+        return answer({'result': {}})
     return answer({'result': {
         'cluster': {'status': status, 'stack_id': 'scripted-' + cluster, 'api_address': 'https://192.0.2.1:6443'},
-        'node_groups': [{'uuid': group['uuid'], 'status': status, 'node_addresses': ['192.0.2.%d' % (n + 10) for n in range(group['node_count'])]}
-                        for group in request['node_groups']]}})
+        'node_groups': [seen(group, call, request.get('node_group'), status) for group in request['node_groups']]}})
+
+
+def seen(group, call, target, status):
+    """How a node group is after a call: the one that the call is about, or all of them, as the cluster."""
+    if target is not None and group['uuid'] != target:
+        return {'uuid': group['uuid']}
+    if call == 'create_nodegroup':
+        status = status.replace('UPDATE', 'CREATE')
+    if call == 'delete_nodegroup':
+        return {'uuid': group['uuid'], 'status': status.replace('UPDATE', 'DELETE')}
+    addresses = ['192.0.2.%d' % (n + 10) for n in range(group['node_count'])]
+    return {'uuid': group['uuid'], 'status': status, 'node_addresses': addresses}
 
 
 main()

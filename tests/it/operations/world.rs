@@ -9,13 +9,13 @@ use magnum_common::config::{ConductorSection, DatabaseSection};
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::db::{AnyConnection, Database, migrate};
 use magnum_common::drivers::ResolutionRules;
-use magnum_common::ids::{ClusterUuid, ConductorId, MessageId, OperationId, RequestId};
+use magnum_common::ids::{ClusterUuid, ConductorId, MessageId, NodeGroupUuid, OperationId, RequestId};
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
 use magnum_common::rpc::{PublishError, ReplyAddress, WireFormat};
 use magnum_common::seal::JournalKey;
 use magnum_common::secret::Secret;
 use magnum_conductor::drivers::{Driver, Registry};
-use magnum_conductor::handlers::command::{ClusterCreate, ClusterUpdate};
+use magnum_conductor::handlers::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade};
 use magnum_conductor::handlers::{Accepted, Acceptor, Command, Incoming};
 use magnum_conductor::operations::answer::Answer;
 use magnum_conductor::operations::journal::rows::EventRow;
@@ -338,6 +338,45 @@ pub fn update(cluster: &ClusterUuid, node_count: i32) -> Incoming {
         health_status_reason: magnum_common::model::StringMap::new(),
         rollback: false,
     }))
+}
+
+/// Another number of nodes in a group.
+pub fn resize(cluster: &ClusterUuid, group: &NodeGroup, node_count: i32) -> Incoming {
+    incoming(Command::ClusterResize(ClusterResize {
+        cluster: cluster.clone(),
+        node_group: group.uuid.clone(),
+        node_count,
+        nodes_to_remove: Vec::new(),
+    }))
+}
+
+/// Another template.
+pub fn upgrade(cluster: &ClusterUuid, group: &NodeGroup, template: &str) -> Incoming {
+    incoming(Command::ClusterUpgrade(ClusterUpgrade {
+        cluster: cluster.clone(),
+        template: template.into(),
+        node_group: group.uuid.clone(),
+        max_batch_size: Some(1),
+        rollback: false,
+    }))
+}
+
+/// A group named `pool`, and the request to make it.
+pub fn create_pool(cluster: &ClusterUuid) -> (NodeGroup, Incoming) {
+    let mut group = NodeGroup::new(NodeGroupUuid::random(), "pool", cluster.clone(), "p", "worker");
+    group.node_count = 2;
+    let create = Command::NodegroupCreate(cluster.clone(), Box::new(group.clone()));
+    (group, incoming(create))
+}
+
+/// The end of a group.
+pub fn delete_group(cluster: &ClusterUuid, group: &NodeGroup) -> Incoming {
+    incoming(Command::NodegroupDelete(cluster.clone(), group.uuid.clone()))
+}
+
+/// A new credential.
+pub fn rotate_credential(cluster: &ClusterUuid) -> Incoming {
+    incoming(Command::CredentialRotate(cluster.clone()))
 }
 
 /// A delete.

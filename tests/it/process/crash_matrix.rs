@@ -11,7 +11,7 @@
 //! * the driver was called once; twice only where the crash falls between the effect and its record, and then for
 //!   the same operation; never twice at a time.
 //!
-//! Rows of the step `reply` are asked as calls, the others through the API. In those also:
+//! Rows of the step `reply` are asked as calls, the others through the API or as it would cast them. In those also:
 //!
 //! * the caller is answered in spite of the crash, with the result: once when the answer had not left, again when
 //!   only the journal did not know that it had;
@@ -19,17 +19,23 @@
 //! * the same message delivered once more is answered again with the same result, makes no other operation and
 //!   calls no driver.
 
+mod asking;
+
+use std::collections::HashSet;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
 use magnum_conductor::operations::border::borders;
-use magnum_tests::deployment::{Api, Deployment};
-use magnum_tests::raw_rpc::{self, RawRpc};
+use magnum_conductor::workflows;
+use magnum_tests::deployment::Deployment;
+use magnum_tests::raw_rpc::RawRpc;
 use magnum_tests::rest::Rest;
 use magnum_tests::{Backend, wait};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::JoinHandle;
+
+use asking::Subject;
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -70,14 +76,8 @@ async fn row(backend: Backend, border: &str) -> Result<()> {
     deployment.set("api", "accept_wait", 1);
     let (kind, _) = border.split_once('/').context("a border without a kind")?;
     let api = deployment.api().await?;
-    let template = {
-        let _announces_the_driver = deployment.conductor("first").await?;
-        api.rest.create_template("small").await?
-    };
-    let cluster = match kind {
-        "cluster_create" => None,
-        _ => Some(existing_cluster(&deployment, &api, &template).await?),
-    };
+    let subject = Subject::prepare(&deployment, &api, kind.parse()?).await?;
+    let before: HashSet<String> = deployment.operations().await?.iter().map(id_of).collect();
 
     let file = deployment.folder.join("border");
     let doomed = deployment.conductor_launch("doomed").await?;
@@ -86,13 +86,11 @@ async fn row(backend: Backend, border: &str) -> Result<()> {
         .env("MAGNUM_TEST_BORDER_FILE", &file)
         .start()
         .await?;
+    let rpc = RawRpc::connect(&deployment.vhost).await?;
     let mut asked = if is_for_calls(border) {
-        Asked::Call(Box::new(
-            Call::send(&deployment, kind, &template, cluster.as_deref()).await?,
-        ))
+        Asked::Call(Box::new(Call::send(rpc, subject.message()?).await?))
     } else {
-        let (rest, kind) = (api.rest.clone(), kind.to_owned());
-        Asked::Rest(tokio::spawn(request(rest, kind, template, cluster)))
+        Asked::Request(tokio::spawn(subject.clone().ask(api.rest.clone(), rpc)))
     };
     wait::until("the border to be reached", PATIENCE, async || {
         file.with_extension("reached")
@@ -104,17 +102,24 @@ async fn row(backend: Backend, border: &str) -> Result<()> {
     doomed.kill().await?;
     let _heir = deployment.conductor("heir").await?;
     let cluster = match &mut asked {
-        Asked::Rest(request) => request.await??,
+        Asked::Request(request) => request.await??,
         Asked::Call(call) => call.answered(&deployment, border).await?,
     };
-    one_succeeded(&deployment, kind).await?;
-    outcome(&deployment, &api.rest, border, kind, &cluster).await
+    one_succeeded(&deployment, &before).await?;
+    outcome(&deployment, &api.rest, border, &subject, &cluster).await
 }
 
-/// All operations have ended, and exactly one of them is of this kind.
-async fn one_succeeded(deployment: &Deployment, kind: &str) -> Result<()> {
+fn id_of(operation: &Value) -> String {
+    operation["id"].to_string()
+}
+
+/// All operations have ended, and exactly one of them is new.
+async fn one_succeeded(deployment: &Deployment, before: &HashSet<String>) -> Result<()> {
     let operations = deployment.settled(PATIENCE).await?;
-    let ours: Vec<_> = operations.iter().filter(|one| one["kind"] == kind).collect();
+    let ours: Vec<_> = operations
+        .iter()
+        .filter(|one| !before.contains(&id_of(one)))
+        .collect();
     ensure!(
         ours.len() == 1,
         "the request became {} operations: {ours:#?}",
@@ -124,79 +129,22 @@ async fn one_succeeded(deployment: &Deployment, kind: &str) -> Result<()> {
     Ok(())
 }
 
-async fn existing_cluster(deployment: &Deployment, api: &Api, template: &str) -> Result<String> {
-    let mut builder = deployment.conductor("builder").await?;
-    let cluster = api.rest.create_cluster(template, "c", json!({})).await?;
-    api.rest
-        .wait_status(&cluster, "CREATE_COMPLETE", PATIENCE)
-        .await?;
-    deployment.settled(PATIENCE).await?;
-    builder.terminate(PATIENCE).await?;
-    Ok(cluster)
-}
-
-/// Sends the request of the row; returns the cluster's uuid.
-async fn request(rest: Rest, kind: String, template: String, cluster: Option<String>) -> Result<String> {
-    match (kind.as_str(), cluster) {
-        ("cluster_create", None) => rest.create_cluster(&template, "c", json!({})).await,
-        ("cluster_update", Some(cluster)) => {
-            rest.resize(&cluster, 2).await?.expect(202)?;
-            Ok(cluster)
-        }
-        ("cluster_delete", Some(cluster)) => {
-            rest.delete(&format!("/clusters/{cluster}")).await?.expect(204)?;
-            Ok(cluster)
-        }
-        (other, _) => bail!("the matrix does not know how to ask for {other}: teach it"),
-    }
-}
-
 /// The request of a row under way.
 enum Asked {
-    Rest(JoinHandle<Result<String>>),
+    Request(JoinHandle<Result<String>>),
     Call(Box<Call>),
 }
 
 /// A request made as a call.
 struct Call {
     rpc: RawRpc,
-    cluster: String,
     message: Value,
 }
 
 impl Call {
-    async fn send(
-        deployment: &Deployment,
-        kind: &str,
-        template: &str,
-        cluster: Option<&str>,
-    ) -> Result<Self> {
-        let rpc = RawRpc::connect(&deployment.vhost).await?;
-        let uuid = cluster.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned);
-        let fields = json!({
-            "uuid": uuid, "name": "c", "project_id": "noauth", "user_id": "noauth",
-            "cluster_template_id": template, "labels": {}, "create_timeout": 60,
-        });
-        let object = raw_rpc::object("Cluster", "1.24", fields);
-        let args = match kind {
-            "cluster_create" => {
-                json!({"cluster": object, "master_count": 1, "node_count": 1, "create_timeout": 60})
-            }
-            "cluster_update" => {
-                json!({"cluster": object, "node_count": 2, "health_status": null, "health_status_reason": null})
-            }
-            "cluster_delete" => json!({"uuid": uuid}),
-            other => bail!("the matrix does not know how to call {other}: teach it"),
-        };
-        let mut message = raw_rpc::request(kind, args);
-        // The project of the clusters that come from the API.
-        message["_context_project_id"] = json!("noauth");
+    async fn send(rpc: RawRpc, message: Value) -> Result<Self> {
         let message = rpc.ask(message).await?;
-        Ok(Self {
-            rpc,
-            cluster: uuid,
-            message,
-        })
+        Ok(Self { rpc, message })
     }
 
     /// Sees that the call is answered as the module says. Returns the cluster's uuid.
@@ -222,7 +170,10 @@ impl Call {
             repeated == answer,
             "answered otherwise: {repeated} after {answer}"
         );
-        Ok(self.cluster.clone())
+        let args = &self.message["args"];
+        let cluster = args["uuid"].as_str();
+        let cluster = cluster.or_else(|| args["cluster"]["magnum_object.data"]["uuid"].as_str());
+        Ok(cluster.context("the cluster's uuid")?.to_owned())
     }
 
     /// The next answer, which is a result.
@@ -238,22 +189,22 @@ async fn outcome(
     deployment: &Deployment,
     rest: &Rest,
     border: &str,
-    kind: &str,
+    subject: &Subject,
     cluster: &str,
 ) -> Result<()> {
-    let (status, call) = match kind {
-        "cluster_create" => (Some("CREATE_COMPLETE"), "create"),
-        "cluster_update" => (Some("UPDATE_COMPLETE"), "update"),
-        _ => (None, "delete"),
-    };
+    let status = subject.leads_to();
     ensure!(rest.status(cluster).await?.as_deref() == status);
     ensure!(
         deployment.record.is_built(cluster) == status.is_some(),
         "the effect differs from the status"
     );
+    subject.has_happened(deployment, rest, cluster).await?;
+    let step = workflows::steps(subject.kind).last().context("a workflow")?;
+    // The program's word for the step.
+    let call = step.as_str().trim_end_matches("_cluster");
     let calls = deployment.record.begun(call, cluster)?;
     // Only a crash between the effect and its record makes it happen again.
-    let expected = if border.ends_with(&format!("/{call}_cluster/after_effect")) {
+    let expected = if border.ends_with(&format!("/{step}/after_effect")) {
         2
     } else {
         1

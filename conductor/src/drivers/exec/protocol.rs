@@ -15,42 +15,20 @@ use serde_json::{Map, Value, json};
 
 use super::bounds;
 use crate::drivers::{
-    ClusterChanges, ClusterRef, DriverCall, DriverError, DriverReport, NodeGroupChanges, Progress,
+    ClusterChanges, ClusterRef, DriverCall, DriverError, DriverReport, NodeGroupChanges, Progress, Task,
 };
 
 /// The protocol's version, sent in each request.
 pub const PROTOCOL: u32 = 1;
 
-/// What a program is asked to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
-    /// Build a cluster.
-    Create,
-    /// Bring a cluster to what it shall be now.
-    Update,
-    /// Take a cluster away.
-    Delete,
-    /// Tell how clusters stand.
-    Observe,
-}
-
-impl Call {
-    /// The word in requests and in the program's environment.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Delete => "delete",
-            Self::Observe => "observe",
-        }
-    }
-}
+/// The word of the call that looks at clusters; the others are those of [`Task`].
+pub const OBSERVE: &str = "observe";
 
 /// The request of a call for one cluster.
-pub fn request(call: Call, about: &DriverCall<'_>, settings: &Map<String, Value>) -> Value {
-    json!({
+pub fn request(about: &DriverCall<'_>, settings: &Map<String, Value>) -> Value {
+    let mut request = json!({
         "protocol": PROTOCOL,
-        "call": call.as_str(),
+        "call": about.task.as_str(),
         "operation": about.operation.as_str(),
         "attempt": about.attempt,
         "seconds_left": about.time_left.map(|left| left.as_secs()),
@@ -59,7 +37,21 @@ pub fn request(call: Call, about: &DriverCall<'_>, settings: &Map<String, Value>
         "node_groups": about.node_groups.iter().map(node_group).collect::<Vec<_>>(),
         "template": template(about.template),
         "context": context(about.context),
-    })
+    });
+    if let Some(group) = about.task.node_group() {
+        request["node_group"] = json!(group.as_str());
+    }
+    match about.task {
+        Task::Resize { remove, .. } => request["nodes_to_remove"] = json!(remove),
+        Task::Upgrade {
+            to, max_batch_size, ..
+        } => {
+            request["new_template"] = template(to);
+            request["max_batch_size"] = json!(max_batch_size);
+        }
+        _ => {}
+    }
+    request
 }
 
 /// The request to look at several clusters.
@@ -77,7 +69,7 @@ pub fn observe_request(clusters: &[ClusterRef], settings: &Map<String, Value>) -
         .collect();
     json!({
         "protocol": PROTOCOL,
-        "call": Call::Observe.as_str(),
+        "call": OBSERVE,
         "settings": settings,
         "clusters": clusters,
     })
@@ -434,6 +426,7 @@ mod tests {
         let template = ClusterTemplate::new("t-1".into());
         let operation = magnum_common::ids::OperationId::new("o-1");
         let call = DriverCall {
+            task: Task::Create,
             cluster: &cluster,
             node_groups: &[],
             template: &template,
@@ -444,7 +437,7 @@ mod tests {
             progress: &crate::drivers::NoProgress,
             cancel: tokio_util::sync::CancellationToken::new(),
         };
-        let request = request(Call::Create, &call, &Map::new());
+        let request = request(&call, &Map::new());
         assert_eq!(request["call"], "create");
         assert_eq!(request["attempt"], 2);
         assert_eq!(request["seconds_left"], 90);

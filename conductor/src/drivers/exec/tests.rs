@@ -15,7 +15,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::drivers::{Progress, ProgressSink};
+use crate::drivers::{Progress, ProgressSink, Task};
 
 /// A driver whose program is a shell script in a folder of its own.
 struct Script {
@@ -77,6 +77,7 @@ impl Script {
         let cluster = Cluster::new("c-1".into(), "t-1".into());
         let template = ClusterTemplate::new("t-1".into());
         let call = DriverCall {
+            task: Task::Create,
             cluster: &cluster,
             node_groups: &[],
             template: &template,
@@ -87,7 +88,7 @@ impl Script {
             progress,
             cancel: cancel.clone(),
         };
-        self.driver.create_cluster(&call).await
+        self.driver.carry_out(&call).await
     }
 
     fn file(&self, name: &str) -> String {

@@ -8,8 +8,8 @@ use super::Prepared;
 use crate::handlers::plan::{Plan, Verdict, Writes};
 use crate::operations::answer::Recorded;
 use crate::operations::journal::{JournalError, NewOperation, write};
+use crate::operations::settle;
 use crate::operations::state::State;
-use crate::operations::{OperationKind, settle};
 use crate::store;
 use crate::workflows::{Args, step_after};
 
@@ -18,17 +18,24 @@ pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperati
     let kind = one.incoming.command.kind();
     let context = &one.incoming.context;
     let (state, args, reason, answer) = match &plan.verdict {
-        Verdict::Queue(args) => (State::Queued, args.clone(), None, None),
-        Verdict::Done(value) => (State::Succeeded, empty_args(kind), None, Some(Ok(value.clone()))),
+        Verdict::Queue(work) => {
+            let args = Args {
+                work: work.clone(),
+                started: plan.writes.start.as_ref().map(|start| start.started.clone()),
+            };
+            (State::Queued, args.to_bytes().unwrap_or_default(), None, None)
+        }
+        // What has ended needs no arguments.
+        Verdict::Done(value) => (State::Succeeded, Vec::new(), None, Some(Ok(value.clone()))),
         Verdict::Refuse(fault) => (
             State::Refused,
-            empty_args(kind),
+            Vec::new(),
             Some(fault.message.clone()),
             Some(Err(fault.clone())),
         ),
         Verdict::Merge(reason) => (
             State::Cancelled,
-            empty_args(kind),
+            Vec::new(),
             Some(reason.clone()),
             Some(Ok(serde_json::Value::Null)),
         ),
@@ -49,7 +56,7 @@ pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperati
         state: state.as_str().to_owned(),
         step: step_after(kind, None).map(|step| step.as_str().to_owned()),
         stop_requested: false,
-        args: args.to_bytes().unwrap_or_default(),
+        args,
         context: open.then(|| one.sealed.clone()),
         driver: plan.writes.driver.as_ref().map(|driver| driver.name.clone()),
         driver_version: plan.writes.driver.as_ref().map(|driver| driver.version.clone()),
@@ -72,17 +79,6 @@ fn clipped(text: &str, characters: usize) -> String {
     text.chars().filter(|c| *c != '\0').take(characters).collect()
 }
 
-fn empty_args(kind: OperationKind) -> Args {
-    match kind {
-        OperationKind::ClusterCreate => Args::ClusterCreate { create_timeout: None },
-        OperationKind::ClusterUpdate => Args::ClusterUpdate {
-            resized: None,
-            rollback: false,
-        },
-        OperationKind::ClusterDelete => Args::ClusterDelete {},
-    }
-}
-
 /// Applies the writes of many plans: new rows of all of them in one statement per table, changes one by one.
 pub(super) fn apply(
     conn: &mut AnyConnection,
@@ -103,19 +99,15 @@ pub(super) fn apply(
         if let Some(open) = &writes.hasten {
             write::hasten(conn, open.row, Some(me))?;
         }
-        if let Some(change) = writes.status {
-            if !store::clusters::set_status(conn, cluster, change.from, change.to, None)? {
-                return Err(JournalError::Stale);
-            }
-            if change.node_groups {
-                store::node_groups::set_all_status(conn, cluster, change.to)?;
-            }
-        }
         if let Some((health, reasons)) = &writes.health {
             store::clusters::set_health(conn, cluster, *health, reasons)?;
         }
-        if let Some((group, from, to)) = &writes.count
-            && !store::node_groups::set_count(conn, group, *from, *to)?
+        if let Some(group) = &writes.group {
+            store::node_groups::save(conn, &group.0, &group.1)?;
+        }
+        // A group that is new says how it stands in its own row.
+        if let Some(start) = &writes.start
+            && !store::start::apply(conn, cluster, start)?
         {
             return Err(JournalError::Stale);
         }

@@ -4,22 +4,27 @@ use std::collections::{HashMap, HashSet};
 
 use magnum_common::context::RequestContext;
 use magnum_common::db::AnyConnection;
+use magnum_common::ids::TemplateUuid;
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
 
 use super::{Incoming, Prepared};
 use crate::handlers::command::Command;
 use crate::handlers::plan::{OpenOperation, Plan, Verdict, View};
-use crate::handlers::{cluster_create, cluster_delete, cluster_update};
+use crate::handlers::{
+    cluster_create, cluster_delete, cluster_resize, cluster_update, credential_rotate, nodegroup,
+};
 use crate::operations::journal::{JournalError, read};
 use crate::operations::notice::{NoticeOutcome, Seen, Told};
 use crate::operations::state::State;
 use crate::store;
-use crate::workflows::{DriverRef, DriverSource, choose_driver};
+use crate::workflows::{DriverRef, DriverSource, capability, choose_driver};
 
 /// The rows.
 pub(super) struct Snapshot {
     clusters: HashMap<String, Cluster>,
     node_groups: HashMap<String, Vec<NodeGroup>>,
+    /// Uuids of new groups that are some group's already.
+    taken_groups: HashSet<String>,
     templates: HashMap<String, ClusterTemplate>,
     pinned: HashMap<String, DriverRef>,
     open: HashMap<String, Vec<OpenOperation>>,
@@ -43,8 +48,14 @@ impl Snapshot {
         let is_new = |command: &Command| matches!(command, Command::ClusterCreate(_));
         let all = of(&|_| true);
         let existing = of(&|command| !is_new(command));
-        let with_groups =
-            of(&|command| matches!(command, Command::ClusterUpdate(_)) || (tell && !is_new(command)));
+        let with_groups = of(&|command| command.needs_node_groups() || (tell && !is_new(command)));
+        let new_groups: Vec<&str> = fresh
+            .iter()
+            .filter_map(|one| match &one.incoming.command {
+                Command::NodegroupCreate(_, group) => Some(group.uuid.as_str()),
+                _ => None,
+            })
+            .collect();
         let clusters = if all.is_empty() {
             HashMap::new()
         } else {
@@ -52,10 +63,7 @@ impl Snapshot {
         };
         let wanted_templates: HashSet<&str> = fresh
             .iter()
-            .filter_map(|one| match &one.incoming.command {
-                Command::ClusterCreate(create) => Some(create.cluster.cluster_template_id.as_str()),
-                _ => None,
-            })
+            .filter_map(|one| one.incoming.command.template().map(|uuid| uuid.as_str()))
             .chain(
                 clusters
                     .values()
@@ -73,6 +81,11 @@ impl Snapshot {
         } else {
             store::node_groups::of_many(conn, &with_groups)?
         };
+        let taken_groups = if new_groups.is_empty() {
+            HashSet::new()
+        } else {
+            store::node_groups::existing(conn, &new_groups)?
+        };
         let mut open: HashMap<String, Vec<OpenOperation>> = HashMap::new();
         let mut pinned = HashMap::new();
         if !existing.is_empty() {
@@ -89,6 +102,7 @@ impl Snapshot {
         Ok(Self {
             clusters,
             node_groups,
+            taken_groups,
             templates,
             pinned,
             open,
@@ -98,19 +112,27 @@ impl Snapshot {
     fn view(&self, incoming: &Incoming) -> View {
         let uuid = incoming.command.cluster().as_str();
         let cluster = self.clusters.get(uuid).cloned();
+        let find = |template: &TemplateUuid| self.templates.get(template.as_str()).cloned();
+        let named_template = incoming.command.template().and_then(find);
         let template = match &incoming.command {
-            Command::ClusterCreate(create) => Some(&create.cluster.cluster_template_id),
-            _ => cluster.as_ref().map(|cluster| &cluster.cluster_template_id),
+            Command::ClusterCreate(_) => named_template.clone(),
+            _ => cluster
+                .as_ref()
+                .and_then(|cluster| find(&cluster.cluster_template_id)),
         };
         View {
-            template: template
-                .and_then(|uuid| self.templates.get(uuid.as_str()))
-                .cloned(),
+            template,
+            named_template,
             node_groups: self.node_groups.get(uuid).cloned().unwrap_or_default(),
+            group_taken: matches!(
+                &incoming.command,
+                Command::NodegroupCreate(_, group) if self.taken_groups.contains(group.uuid.as_str())
+            ),
             open: self.open.get(uuid).cloned().unwrap_or_default(),
             cluster: cluster.filter(|cluster| match incoming.command {
+                // The one method that Magnum reads the cluster for, with its tenant filter.
                 Command::ClusterDelete(_) => may_see(&incoming.context, cluster),
-                Command::ClusterCreate(_) | Command::ClusterUpdate(_) => true,
+                _ => true,
             }),
         }
     }
@@ -153,12 +175,29 @@ impl Snapshot {
             }
             Command::ClusterUpdate(update) => cluster_update::plan(update, &view),
             Command::ClusterDelete(uuid) => cluster_delete::plan(uuid, &view),
+            Command::ClusterResize(resize) => cluster_resize::plan(resize, &view),
+            Command::ClusterUpgrade(upgrade) => cluster_resize::plan_upgrade(upgrade, &view),
+            Command::NodegroupCreate(cluster, group) => nodegroup::plan_create(cluster, group, &view),
+            Command::NodegroupUpdate(cluster, uuid, wanted) => {
+                nodegroup::plan_update(cluster, uuid, wanted, &view)
+            }
+            Command::NodegroupDelete(cluster, uuid) => nodegroup::plan_delete(cluster, uuid, &view),
+            Command::CredentialRotate(cluster) => credential_rotate::plan(cluster, &view),
         };
-        if matches!(plan.verdict, Verdict::Queue(_)) {
+        if let Verdict::Queue(work) = &plan.verdict {
             let pinned = self.pinned.get(incoming.command.cluster().as_str());
             // A driver that cannot be found is the workflow's failure to report, with a status a user can see.
             let wanted = choose_driver::Wanted::by(incoming.command.kind());
-            plan.writes.driver = choose_driver::foresee(drivers, view.template.as_ref(), wanted, pinned);
+            let driver = choose_driver::foresee(drivers, view.template.as_ref(), wanted, pinned);
+            // One that is loaded here can be asked what it is able to; one that is not, when it is found.
+            let unable = driver
+                .as_ref()
+                .and_then(|driver| drivers.get(driver))
+                .and_then(|driver| capability::check(work, &view.node_groups, driver.info()).err());
+            if let Some(fault) = unable {
+                return Plan::refuse(fault);
+            }
+            plan.writes.driver = driver;
         }
         plan
     }

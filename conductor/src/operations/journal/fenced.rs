@@ -54,6 +54,13 @@ pub fn result(
     append(conn, &event)
 }
 
+/// The arguments, now that the operation has started.
+pub fn set_args(conn: &mut AnyConnection, lease: &Lease, args: &[u8]) -> Result<(), JournalError> {
+    one(diesel::update(held!(lease))
+        .set(op::args.eq(args))
+        .execute(conn)?)
+}
+
 /// The driver that works on the operation.
 pub fn set_driver(conn: &mut AnyConnection, lease: &Lease, driver: &DriverRef) -> Result<(), JournalError> {
     one(diesel::update(held!(lease))

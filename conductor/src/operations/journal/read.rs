@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 use magnum_common::db::{self, AnyConnection, schema};
+use magnum_common::ids::NodeGroupUuid;
 
 use super::JournalError;
 use super::rows::{EventKind, EventRow, OperationRow};
 use crate::operations::state::State;
+use crate::workflows::{Args, OperationKind};
 
 use schema::conductor_operation::dsl as op;
 
@@ -124,6 +126,22 @@ pub fn observing(conn: &mut AnyConnection, cluster: &str) -> Result<Option<Opera
         .select(OperationRow::as_select())
         .first(conn)
         .optional()?)
+}
+
+/// New node groups of a cluster whose operations have not started: their rows are there, nobody works on them.
+pub fn waiting_groups(conn: &mut AnyConnection, cluster: &str) -> Result<Vec<NodeGroupUuid>, JournalError> {
+    let waiting: Vec<Vec<u8>> = op::conductor_operation
+        .filter(op::cluster_uuid.eq(cluster))
+        .filter(op::state.eq(State::Queued.as_str()))
+        .filter(op::kind.eq(OperationKind::NodegroupCreate.as_str()))
+        .select(op::args)
+        .load(conn)?;
+    Ok(waiting
+        .iter()
+        .filter_map(|args| Args::from_bytes(args).ok())
+        .filter(|args| args.started.is_none())
+        .filter_map(|args| args.work.node_group().cloned())
+        .collect())
 }
 
 /// Operations that nobody works on and whose deadline has passed.

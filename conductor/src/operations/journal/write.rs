@@ -151,7 +151,13 @@ pub fn hasten(conn: &mut AnyConnection, row: i64, by: Option<&str>) -> Result<bo
 }
 
 /// Puts a failed operation back into the queue with its counters at zero.
-pub fn requeue_failed(conn: &mut AnyConnection, row: i64, step: &str, by: &str) -> Result<(), JournalError> {
+pub fn requeue_failed(
+    conn: &mut AnyConnection,
+    row: i64,
+    step: &str,
+    args: &[u8],
+    by: &str,
+) -> Result<(), JournalError> {
     let now = db::now_ms(conn)?;
     let moved = diesel::update(
         op::conductor_operation
@@ -161,6 +167,7 @@ pub fn requeue_failed(conn: &mut AnyConnection, row: i64, step: &str, by: &str) 
     .set((
         op::state.eq(State::Queued.as_str()),
         op::step.eq(Some(step)),
+        op::args.eq(args),
         op::stop_requested.eq(false),
         op::attempts.eq(0),
         op::failures.eq(0),

@@ -1,18 +1,6 @@
-//! `cluster_create`: choose the driver, have it build the cluster.
-//!
-//! The rows exist already: they were written when the request was accepted, so a 202 is visible at once. A
-//! failure ends in `CREATE_FAILED` with the driver's message; nothing that was built is undone, since the
-//! contract with users is an explicit delete.
-//!
-//! Differs from Magnum: the node groups fail with the cluster (Magnum leaves them `CREATE_IN_PROGRESS` for
-//! ever), and `create_timeout` is enforced for every driver.
+//! How long building a cluster may take. Enforced for every driver; Magnum leaves it to the driver.
 
 use std::time::Duration;
-
-use super::Step;
-
-/// The steps, in order.
-pub const STEPS: &[Step] = &[Step::ChooseDriver, Step::CreateCluster];
 
 /// What `openstack coe cluster create` sends when the user gives no `--timeout`.
 const DEFAULT_TIMEOUT_MINUTES: i32 = 60;

@@ -1,0 +1,196 @@
+//! Arguments of a recorded method into its command: names, types, and the identities without which a redelivery
+//! could not be recognised.
+
+use std::str::FromStr;
+
+use magnum_common::error::{Exception, Fault};
+use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
+use magnum_common::objects;
+use serde_json::{Map, Value};
+
+use super::arguments::Arguments;
+use super::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade, Command};
+use crate::workflows::OperationKind;
+
+impl Command {
+    /// Reads the arguments of `method`. `None`: it is not a method that is recorded.
+    pub fn decode(method: &str, args: Map<String, Value>) -> Option<Result<Self, Fault>> {
+        let kind = OperationKind::from_str(method).ok()?;
+        Some(decode(kind, Arguments::new(method, args)))
+    }
+}
+
+fn decode(kind: OperationKind, mut args: Arguments<'_>) -> Result<Command, Fault> {
+    let command = match kind {
+        OperationKind::ClusterCreate => cluster_create(&mut args)?,
+        OperationKind::ClusterUpdate => cluster_update(&mut args)?,
+        OperationKind::ClusterDelete => Command::ClusterDelete(ClusterUuid::new(args.text("uuid")?)),
+        OperationKind::ClusterResize => Command::ClusterResize(ClusterResize {
+            cluster: cluster(&mut args)?,
+            node_count: args.integer("node_count")?,
+            nodes_to_remove: args.texts_or_null("nodes_to_remove")?.unwrap_or_default(),
+            node_group: node_group(&mut args)?,
+        }),
+        OperationKind::ClusterUpgrade => Command::ClusterUpgrade(ClusterUpgrade {
+            cluster: cluster(&mut args)?,
+            template: objects::cluster_template::decode(&args.value("cluster_template")?)?.uuid()?,
+            max_batch_size: args.integer_or_null("max_batch_size")?,
+            node_group: node_group(&mut args)?,
+            rollback: args.flag("rollback", false)?,
+        }),
+        OperationKind::NodegroupCreate => {
+            let cluster = cluster(&mut args)?;
+            let group = objects::node_group::decode(&args.value("nodegroup")?)?;
+            group.uuid()?;
+            let group = group.created()?;
+            if group.cluster_id != cluster {
+                return Err(Fault::invalid_parameter(format!(
+                    "cluster_id of the nodegroup is {} and not the cluster's uuid {cluster}.",
+                    group.cluster_id
+                )));
+            }
+            Command::NodegroupCreate(cluster, Box::new(group))
+        }
+        OperationKind::NodegroupUpdate => {
+            let cluster = cluster(&mut args)?;
+            let group = objects::node_group::decode(&args.value("nodegroup")?)?;
+            Command::NodegroupUpdate(cluster, group.uuid()?, Box::new(group))
+        }
+        OperationKind::NodegroupDelete => {
+            Command::NodegroupDelete(cluster(&mut args)?, node_group(&mut args)?)
+        }
+        OperationKind::CredentialRotate => Command::CredentialRotate(cluster(&mut args)?),
+    };
+    args.finish()?;
+    Ok(command)
+}
+
+fn cluster(args: &mut Arguments<'_>) -> Result<ClusterUuid, Fault> {
+    objects::cluster::decode(&args.value("cluster")?)?.uuid()
+}
+
+fn node_group(args: &mut Arguments<'_>) -> Result<NodeGroupUuid, Fault> {
+    objects::node_group::decode(&args.value("nodegroup")?)?.uuid()
+}
+
+fn cluster_create(args: &mut Arguments<'_>) -> Result<Command, Fault> {
+    let cluster = objects::cluster::decode(&args.value("cluster")?)?;
+    // Without a uuid a redelivery would make a second cluster: the sender has to give it.
+    cluster.uuid()?;
+    Ok(Command::ClusterCreate(ClusterCreate {
+        cluster: Box::new(cluster.created()?),
+        master_count: args.integer("master_count")?,
+        node_count: args.integer("node_count")?,
+        create_timeout: args.integer_or_null("create_timeout")?,
+    }))
+}
+
+fn cluster_update(args: &mut Arguments<'_>) -> Result<Command, Fault> {
+    Ok(Command::ClusterUpdate(ClusterUpdate {
+        cluster: cluster(args)?,
+        node_count: args.integer_or_null("node_count")?,
+        health_status: args
+            .text_or_null("health_status")?
+            .map(|text| {
+                text.parse().map_err(|_unknown| {
+                    Fault::new(
+                        Exception::ValueError,
+                        format!("Field value {text} is invalid for 'health_status'; it is one of HEALTHY, UNHEALTHY, UNKNOWN"),
+                    )
+                })
+            })
+            .transpose()?,
+        health_status_reason: args
+            .strings_or_null("health_status_reason")?
+            .unwrap_or_default()
+            .into_iter()
+            .collect(),
+        rollback: args.flag("rollback", false)?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use magnum_common::model::{Cluster, NodeGroup};
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(method: &str, args: Value) -> Result<Command, Fault> {
+        let Value::Object(args) = args else {
+            panic!("arguments are an object");
+        };
+        Command::decode(method, args).expect("a recorded method")
+    }
+
+    fn c() -> Value {
+        objects::cluster::encode(&Cluster::new("c".into(), "t".into()))
+    }
+
+    fn group(cluster: &str) -> Value {
+        let group = NodeGroup::new("g".into(), "pool", cluster.into(), "p", "worker");
+        objects::encode_with_changes(
+            &group,
+            &["uuid", "name", "cluster_id", "project_id", "node_count"],
+        )
+    }
+
+    #[test]
+    fn a_resize_may_name_no_nodes() {
+        for nodes in [json!(null), json!([])] {
+            let command = read(
+                "cluster_resize",
+                json!({"cluster": c(), "node_count": 2, "nodes_to_remove": nodes, "nodegroup": group("c")}),
+            );
+            let Ok(Command::ClusterResize(resize)) = command else {
+                panic!("{command:?}");
+            };
+            assert_eq!(resize.node_group.as_str(), "g");
+            assert!(resize.nodes_to_remove.is_empty());
+        }
+        let wrong = read(
+            "cluster_resize",
+            json!({"cluster": c(), "node_count": 2, "nodes_to_remove": [1], "nodegroup": group("c")}),
+        );
+        assert!(wrong.unwrap_err().message.contains("'nodes_to_remove[0]'"));
+    }
+
+    #[test]
+    fn a_new_group_belongs_to_the_cluster_it_is_sent_with() {
+        let fault = read(
+            "nodegroup_create",
+            json!({"cluster": c(), "nodegroup": group("d")}),
+        )
+        .unwrap_err();
+        assert!(fault.message.contains("cluster_id"), "{fault}");
+        let command = read(
+            "nodegroup_create",
+            json!({"cluster": c(), "nodegroup": group("c")}),
+        )
+        .unwrap();
+        assert_eq!(command.kind(), OperationKind::NodegroupCreate);
+    }
+
+    #[test]
+    fn a_new_group_without_a_uuid_is_refused_by_name() {
+        let mut sent = group("c");
+        sent["magnum_object.data"].as_object_mut().unwrap().remove("uuid");
+        let fault = read("nodegroup_create", json!({"cluster": c(), "nodegroup": sent})).unwrap_err();
+        assert!(fault.message.contains("uuid"), "{fault}");
+    }
+
+    #[test]
+    fn the_rollback_of_an_upgrade_is_optional() {
+        let template =
+            objects::cluster_template::encode(&magnum_common::model::ClusterTemplate::new("t-2".into()));
+        let command = read(
+            "cluster_upgrade",
+            json!({"cluster": c(), "cluster_template": template, "max_batch_size": null, "nodegroup": group("c")}),
+        );
+        let Ok(Command::ClusterUpgrade(upgrade)) = command else {
+            panic!("{command:?}");
+        };
+        assert_eq!(upgrade.template.as_str(), "t-2");
+        assert!(!upgrade.rollback);
+    }
+}

@@ -1,0 +1,198 @@
+//! What a step does: choose a driver, or call it. Ends early when the lease is over, the time is up, or the process
+//! stops.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures::FutureExt;
+use magnum_common::error::{ErrorClass, Fault};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{Run, permanent};
+use crate::drivers::{DriverCall, DriverError, DriverReport, Task};
+use crate::operations::material::{self, Material};
+use crate::operations::progress::Reporter;
+use crate::operations::retry::{Failure, FailureClass};
+use crate::workflows::choose_driver::Wanted;
+use crate::workflows::{self, DriverRef, Step, Work, capability};
+
+/// How long a driver that was told to stop may take to do so before its future is dropped.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// What a step brought.
+pub(super) enum Effect {
+    Chosen(DriverRef),
+    Returned(Box<DriverReport>),
+    Failed(Failure),
+    /// The driver cannot do it, by what it says of itself; it was not called.
+    Refused(Fault),
+    /// Stopped from outside; nothing is known about the cluster.
+    Interrupted,
+}
+
+impl Run {
+    pub(super) async fn effect(&self, step: Step, material: &Material) -> Effect {
+        match step {
+            Step::ChooseDriver => {
+                let chosen = workflows::choose_driver::choose(
+                    self.engine.drivers.as_ref(),
+                    &material.template,
+                    Wanted::by(self.operation.kind),
+                    material.pinned.as_ref(),
+                    self.operation.driver.as_ref(),
+                );
+                match chosen {
+                    Ok(driver) => self.able(driver, material),
+                    Err(fault) => Effect::Failed(permanent(fault.message)),
+                }
+            }
+            Step::CreateCluster
+            | Step::UpdateCluster
+            | Step::DeleteCluster
+            | Step::ResizeCluster
+            | Step::UpgradeCluster
+            | Step::CreateNodeGroup
+            | Step::UpdateNodeGroup
+            | Step::DeleteNodeGroup
+            | Step::RotateCredential => self.call_driver(material).await,
+        }
+    }
+
+    /// Whether the driver, if it is loaded here, can do what is asked at all.
+    fn able(&self, driver: DriverRef, material: &Material) -> Effect {
+        let loaded = self.engine.drivers.get(&driver);
+        let able = loaded.map_or(Ok(()), |loaded| {
+            capability::check(&self.operation.args.work, &material.node_groups, loaded.info())
+        });
+        match able {
+            Ok(()) => Effect::Chosen(driver),
+            Err(fault) => Effect::Refused(fault),
+        }
+    }
+
+    /// The task for the driver.
+    fn task<'a>(&'a self, material: &'a Material) -> Task<'a> {
+        match &self.operation.args.work {
+            Work::ClusterCreate { .. } => Task::Create,
+            Work::ClusterUpdate { .. } => Task::Update,
+            Work::ClusterDelete {} => Task::Delete,
+            Work::ClusterResize {
+                node_group,
+                nodes_to_remove,
+                ..
+            } => Task::Resize {
+                node_group,
+                remove: nodes_to_remove,
+            },
+            Work::ClusterUpgrade {
+                node_group,
+                max_batch_size,
+                ..
+            } => Task::Upgrade {
+                // An upgrade does not begin without.
+                to: material.upgrade_to.as_ref().unwrap_or(&material.template),
+                node_group,
+                max_batch_size: *max_batch_size,
+            },
+            Work::NodegroupCreate { node_group } => Task::CreateNodeGroup(node_group),
+            Work::NodegroupUpdate { node_group } => Task::UpdateNodeGroup(node_group),
+            Work::NodegroupDelete { node_group } => Task::DeleteNodeGroup(node_group),
+            Work::CredentialRotate {} => Task::RotateCredential,
+        }
+    }
+
+    async fn call_driver(&self, material: &Material) -> Effect {
+        let wanted = material.pinned.as_ref().or(self.operation.driver.as_ref());
+        let Some(driver) = wanted.and_then(|wanted| self.engine.drivers.get(wanted)) else {
+            return Effect::Failed(not_loaded_here(wanted));
+        };
+        let context = match material::context(&self.engine.key, &self.operation) {
+            Ok(context) => context,
+            Err(reason) => {
+                return Effect::Failed(Failure {
+                    class: FailureClass::Driver(ErrorClass::Transient),
+                    reason,
+                });
+            }
+        };
+        let cancel = CancellationToken::new();
+        let reporter = Reporter::new();
+        let call = DriverCall {
+            task: self.task(material),
+            cluster: &material.cluster,
+            node_groups: &material.node_groups,
+            template: &material.template,
+            context: &context,
+            operation: &self.operation.id,
+            attempt: self.operation.attempts,
+            time_left: material.time_left,
+            progress: &reporter,
+            cancel: cancel.clone(),
+        };
+        let mut working = AssertUnwindSafe(driver.carry_out(&call)).catch_unwind().boxed();
+        let out_of_time = async {
+            match material.time_left {
+                Some(left) => sleep(left).await,
+                None => std::future::pending().await,
+            }
+        };
+        let timed_out = tokio::select! {
+            outcome = &mut working => return self.effect_of(outcome),
+            () = reporter.write_to_journal(&self.engine.db, &self.lease) => false,
+            () = out_of_time => true,
+            () = self.over.cancelled() => false,
+            () = self.stops.now.cancelled() => false,
+        };
+        // Told to stop, given a moment, then dropped: both end the driver's work.
+        cancel.cancel();
+        let finished = timeout(STOP_GRACE, &mut working).await;
+        drop(working);
+        match finished {
+            // It finished in that very moment: what it did counts.
+            Ok(Ok(Ok(report))) => Effect::Returned(Box::new(report)),
+            _ if timed_out => Effect::Failed(Failure {
+                class: FailureClass::TimedOut,
+                reason: self.engine.timing.timed_out(&self.operation.args),
+            }),
+            _ => Effect::Interrupted,
+        }
+    }
+
+    fn effect_of(&self, outcome: std::thread::Result<Result<DriverReport, DriverError>>) -> Effect {
+        match outcome {
+            Ok(Ok(report)) => Effect::Returned(Box::new(report)),
+            Ok(Err(error)) => Effect::Failed(Failure {
+                class: FailureClass::Driver(error.class()),
+                reason: error.to_string(),
+            }),
+            Err(panic) => {
+                let text = panic
+                    .downcast_ref::<&str>()
+                    .map(|text| (*text).to_owned())
+                    .or_else(|| panic.downcast_ref::<String>().cloned())
+                    .unwrap_or_else(|| "no message".to_owned());
+                tracing::error!(
+                    magnum.operation.id = %self.operation.id, magnum.cluster.uuid = %self.operation.cluster,
+                    panic = text, "the driver panicked"
+                );
+                Effect::Failed(Failure {
+                    class: FailureClass::Panic,
+                    reason: format!("The driver panicked: {text}"),
+                })
+            }
+        }
+    }
+}
+
+/// The version that built the cluster, or one that is compatible with it, may be loaded by another conductor.
+fn not_loaded_here(wanted: Option<&DriverRef>) -> Failure {
+    let shown = wanted.map_or_else(
+        || "None".to_owned(),
+        |wanted| format!("{} {}", wanted.name, wanted.version),
+    );
+    Failure {
+        class: FailureClass::Driver(ErrorClass::Transient),
+        reason: Fault::driver_not_supported(&shown).message,
+    }
+}

@@ -1,0 +1,97 @@
+//! What an end, or a driver's report, writes to the rows. No leases here: the callers' transactions have the fence.
+
+use magnum_common::db::AnyConnection;
+use magnum_common::ids::ClusterUuid;
+use magnum_common::model::{ClusterStatus, Outcome};
+
+use crate::drivers::DriverReport;
+use crate::operations::journal::{JournalError, Operation, read, write};
+use crate::store;
+use crate::workflows::Work;
+use crate::workflows::outcome::Consequences;
+
+/// What the driver has accepted is true from now on, whether it is done yet or not.
+pub(super) fn driver_took_it(conn: &mut AnyConnection, operation: &Operation) -> Result<(), JournalError> {
+    if let Work::ClusterUpgrade { template, .. } = &operation.args.work {
+        store::clusters::set_template(conn, &operation.cluster, template)?;
+    }
+    Ok(())
+}
+
+/// The end of a cluster's action: status, node groups, and for a deletion the removal of rows.
+pub(super) fn complete(conn: &mut AnyConnection, operation: &Operation) -> Result<(), JournalError> {
+    let (kind, cluster) = (operation.kind, &operation.cluster);
+    if !kind.moves_status() {
+        return Ok(());
+    }
+    let status = kind.status(Outcome::Complete);
+    if status == ClusterStatus::DeleteComplete {
+        return Ok(store::clusters::remove(conn, cluster)?);
+    }
+    if let Work::NodegroupDelete { node_group } = &operation.args.work {
+        store::node_groups::remove(conn, cluster, node_group)?;
+    }
+    let expected = kind.status(Outcome::InProgress);
+    if store::clusters::set_status(conn, cluster, Some(expected), status, None)? {
+        end_groups(conn, cluster, status, None)?;
+    }
+    Ok(())
+}
+
+/// Ends the groups that are in progress for the cluster, but not those of operations that have yet to start.
+pub(super) fn end_groups(
+    conn: &mut AnyConnection,
+    cluster: &ClusterUuid,
+    status: ClusterStatus,
+    reason: Option<&str>,
+) -> Result<(), JournalError> {
+    let waiting = read::waiting_groups(conn, cluster.as_str())?;
+    Ok(store::node_groups::finish(
+        conn, cluster, status, reason, &waiting,
+    )?)
+}
+
+/// Writes what follows from an operation that did not do what it was to do.
+pub(super) fn consequences(
+    conn: &mut AnyConnection,
+    cluster: &ClusterUuid,
+    what: &Consequences,
+) -> Result<(), JournalError> {
+    let reason = what.reason.as_deref().map(write::clip);
+    let is_ours = match what.status {
+        Some((from, to)) => {
+            let is_ours = store::clusters::set_status(conn, cluster, Some(from), to, reason)?;
+            if is_ours && what.groups_too {
+                end_groups(conn, cluster, to, reason)?;
+            }
+            is_ours
+        }
+        None => false,
+    };
+    if is_ours && let Some((group, status)) = &what.group {
+        let reason = reason.filter(|_| what.groups_too);
+        store::node_groups::set_status(conn, group, *status, reason)?;
+    }
+    if let Some(resized) = &what.restore {
+        store::node_groups::set_count(conn, &resized.node_group, resized.to, resized.from)?;
+    }
+    Ok(())
+}
+
+/// What the driver told about cluster and node groups. The cluster's status is not written here; the groups'
+/// statuses only when `statuses`, since a delete that went ahead has set its own.
+pub(super) fn write_report(
+    conn: &mut AnyConnection,
+    cluster: &ClusterUuid,
+    report: &DriverReport,
+    statuses: bool,
+) -> Result<(), JournalError> {
+    store::clusters::apply(conn, cluster, &report.cluster)?;
+    for group in &report.node_groups {
+        store::node_groups::apply(conn, cluster, group, statuses)?;
+    }
+    if let Some(stack) = &report.cluster.stack_id {
+        store::node_groups::adopt_stack(conn, cluster, stack)?;
+    }
+    Ok(())
+}
