@@ -164,6 +164,7 @@ exceptions! {
     ValueError BUILTINS 500;
     TypeError BUILTINS 500;
     AttributeError BUILTINS 500;
+    KeyError BUILTINS 500;
     NotImplementedError BUILTINS 500;
     RuntimeError BUILTINS 500;
     NoSuchMethod DISPATCHER 500;

@@ -236,6 +236,7 @@ impl Conductor {
         parts.spawn("operations", |stop| executor.run(stop));
 
         let acceptor = Acceptor::new(database.clone(), drivers, key, me.clone()).with_notices(notices);
+        let answerer = Answerer::new(database.clone());
         let (addressing, batch) = (Addressing::from(settings), options.accept_batch);
         let (consuming_tx, consuming) = watch::channel(false);
         let wire = Arc::clone(&transport);
@@ -259,7 +260,7 @@ impl Conductor {
             let consumer = Consumer {
                 server,
                 transport: wire,
-                answerer: Answerer::default(),
+                answerer,
                 acceptor,
                 answers,
                 monitors,

@@ -2,7 +2,8 @@
 //!
 //! A request's way: [`rpc`] takes it from the queue, [`handlers`] records it together with the rows it changes,
 //! [`operations`] claim it and walk it through its steps, [`workflows`] say which steps and call [`drivers`].
-//! Each of these knows the ones after it and none before. [`store`] writes Magnum's tables for them, and [`notifications`] tells other services.
+//! Each of these knows the ones after it and none before. [`store`] writes Magnum's tables for them, and
+//! [`notifications`] tells other services. [`objects_rpc`] answers what needs no operation: methods of Magnum's objects.
 
 pub mod app;
 pub mod certificates;
@@ -12,6 +13,7 @@ pub mod handlers;
 pub mod http;
 pub mod metric_definitions;
 pub mod notifications;
+pub mod objects_rpc;
 pub mod operations;
 pub mod periodic;
 pub mod rpc;

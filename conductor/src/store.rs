@@ -55,5 +55,7 @@ pub mod clusters;
 pub mod journal_stats;
 pub mod key_pairs;
 pub mod node_groups;
+pub mod object_answers;
+pub mod objects;
 pub mod polls;
 pub mod start;

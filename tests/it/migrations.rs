@@ -14,10 +14,11 @@ use magnum_tests::{TestDatabase, on_every_database};
 
 use crate::probe::{self, MAGNUM_TABLES};
 
-const OUR_TABLES: [&str; 5] = [
+const OUR_TABLES: [&str; 6] = [
     "conductor_cluster_driver",
     "conductor_cluster_poll",
     "conductor_driver",
+    "conductor_object_answer",
     "conductor_operation",
     "conductor_operation_event",
 ];
@@ -108,7 +109,13 @@ on_every_database! {
         let tables = definition(&db, &MAGNUM_TABLES).await?;
 
         let report = migrate::upgrade(&section(&database)).await?;
-        assert_eq!(report, ["applied 2026-11-21-000000_create_conductor_tables"]);
+        assert_eq!(
+            report,
+            [
+                "applied 2026-11-21-000000_create_conductor_tables",
+                "applied 2026-11-21-100000_create_object_answers",
+            ]
+        );
         assert_eq!(db.run(|conn| probe::raw_rows(conn, "cluster")).await?, before);
         assert_eq!(definition(&db, &MAGNUM_TABLES).await?, tables);
         assert_eq!(migrate::upgrade(&section(&database)).await?, Vec::<String>::new(), "nothing left to do");
@@ -202,7 +209,7 @@ on_every_database! {
         let (one, other) = tokio::join!(migrate::upgrade(&one), migrate::upgrade(&other));
         let mut lengths = [one?.len(), other?.len()];
         lengths.sort_unstable();
-        assert_eq!(lengths, [0, 2]);
+        assert_eq!(lengths, [0, 3]);
         Ok(())
     }
 
@@ -230,7 +237,7 @@ on_every_database! {
                 let tables = in_rust!(
                     conn, cluster, cluster_template, nodegroup, x509keypair, magnum_service, quotas, federation,
                     alembic_version, conductor_operation, conductor_operation_event, conductor_cluster_poll,
-                    conductor_driver, conductor_cluster_driver
+                    conductor_driver, conductor_cluster_driver, conductor_object_answer
                 );
                 for (table, select, runs) in tables {
                     runs.unwrap_or_else(|error| panic!("{table}: {error}"));
@@ -335,7 +342,7 @@ async fn asking_for_the_version_makes_no_file() -> Result<()> {
     let mut section = section(&database);
     section.connection = Secret::new(url.clone());
     let version = migrate::version(&section).await?;
-    assert_eq!((version.magnum, version.pending.len()), (None, 1));
+    assert_eq!((version.magnum, version.pending.len()), (None, 2));
     let path = url.strip_prefix("sqlite:///").unwrap_or_default();
     assert!(!path.is_empty() && !std::path::Path::new(path).exists(), "{path}");
     Ok(())

@@ -454,19 +454,19 @@ on_every_database! {
                     .map(|list| list.iter().filter_map(|cluster| cluster.id).collect::<Vec<_>>())
             };
             let none = clusters::Filter::default;
-            assert_eq!(ids(clusters::Filter { name: some("prod"), ..none() })?, [1, 4]);
-            let statuses = ClusterStatus::IN_PROGRESS.to_vec();
+            assert_eq!(ids(clusters::Filter { name: Some(some("prod")), ..none() })?, [1, 4]);
+            let statuses = Some(ClusterStatus::IN_PROGRESS.iter().map(ToString::to_string).collect());
             assert_eq!(ids(clusters::Filter { statuses, ..none() })?, [2, 4]);
             assert_eq!(ids(clusters::Filter { node_count: Some(3), ..none() })?, [1, 4]);
             assert_eq!(ids(clusters::Filter { node_count: Some(0), ..none() })?, [2]);
             assert_eq!(ids(clusters::Filter { master_count: Some(3), ..none() })?, [1]);
             let template = some(template_uuid(1).as_str());
-            assert_eq!(ids(clusters::Filter { cluster_template_id: template, ..none() })?, [1, 4]);
+            assert_eq!(ids(clusters::Filter { cluster_template_id: Some(template), ..none() })?, [1, 4]);
 
             let groups = node_groups::of_clusters(conn, &[cluster_uuid(1), cluster_uuid(4), cluster_uuid(8)])?;
             assert_eq!(groups.len(), 2);
             assert_eq!(groups[&cluster_uuid(1)].len(), 3);
-            let filter = node_groups::Filter { role: some("worker"), ..node_groups::Filter::default() };
+            let filter = node_groups::Filter { role: Some(some("worker")), ..node_groups::Filter::default() };
             let own = Tenancy::Project(PROJECT_A.into());
             let workers = node_groups::list(conn, &own, &cluster_uuid(1), &filter, &Page::default())?;
             assert_eq!(workers.iter().map(|group| group.name.as_str()).collect::<Vec<_>>(), ["default-worker"]);

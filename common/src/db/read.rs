@@ -8,6 +8,8 @@
 pub mod announced_drivers;
 pub mod cluster_templates;
 pub mod clusters;
+pub mod federations;
+pub mod key_pairs;
 pub mod node_groups;
 pub mod page;
 pub mod records;

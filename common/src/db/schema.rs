@@ -271,6 +271,16 @@ diesel::table! {
 }
 
 diesel::table! {
+    /// Answers of the objects RPC to calls that changed something. Times are epoch milliseconds of the database's
+    /// clock.
+    conductor_object_answer (message_id) {
+        message_id -> Text,
+        answer -> Binary,
+        created_ms -> BigInt,
+    }
+}
+
+diesel::table! {
     /// Magnum's schema revision: one row.
     alembic_version (version_num) {
         version_num -> Text,
@@ -290,4 +300,5 @@ diesel::allow_tables_to_appear_in_same_query!(
     conductor_cluster_poll,
     conductor_driver,
     conductor_cluster_driver,
+    conductor_object_answer,
 );

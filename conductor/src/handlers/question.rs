@@ -2,14 +2,17 @@
 //! driver.
 //!
 //! A question that is delivered twice is answered twice. The answer goes out before the message is acknowledged,
-//! so a conductor that dies in between costs its caller nothing but time.
+//! so a conductor that dies in between costs its caller nothing but time. Methods of objects that write rows see to
+//! it themselves that they write once: [`crate::objects_rpc`].
 
 use magnum_common::context::RequestContext;
+use magnum_common::db::Database;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::MessageId;
 use serde_json::{Map, Value};
 
 use super::arguments::Arguments;
+use crate::objects_rpc::{Method, ObjectsRpc};
 
 /// What is asked, by the method's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub enum Topic {
     Ping,
     /// `federation_create`, `federation_update`, `federation_delete`: which Magnum never had.
     Federation,
+    /// A method of an object.
+    Objects(Method),
 }
 
 /// A request for an answer.
@@ -41,16 +46,25 @@ impl Topic {
         Some(match method {
             "ping_conductor" => Self::Ping,
             "federation_create" | "federation_update" | "federation_delete" => Self::Federation,
-            _ => return None,
+            _ => return Method::of(method).map(Self::Objects),
         })
     }
 }
 
 /// Knows the answers.
-#[derive(Clone, Default)]
-pub struct Answerer {}
+#[derive(Clone)]
+pub struct Answerer {
+    objects: ObjectsRpc,
+}
 
 impl Answerer {
+    /// With what is in this database.
+    pub fn new(db: Database) -> Self {
+        Self {
+            objects: ObjectsRpc::new(db),
+        }
+    }
+
     /// The answer, or the exception the caller gets.
     pub async fn answer(&self, question: Question) -> Result<Value, Fault> {
         match question.topic {
@@ -63,12 +77,22 @@ impl Answerer {
                 Exception::NotImplementedError,
                 "This feature is not yet implemented.",
             )),
+            Topic::Objects(method) => {
+                let Question {
+                    args,
+                    context,
+                    message,
+                    ..
+                } = question;
+                self.objects.answer(method, args, context, message).await
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use magnum_common::db::{DatabaseUrl, PoolOptions};
     use serde_json::json;
 
     use super::*;
@@ -77,7 +101,9 @@ mod tests {
         let Value::Object(args) = args else {
             panic!("arguments are an object");
         };
-        Answerer::default()
+        let url = DatabaseUrl::parse("sqlite://").unwrap();
+        let database = Database::open(url, PoolOptions::default()).await.unwrap();
+        Answerer::new(database)
             .answer(Question {
                 topic: Topic::of(method).unwrap(),
                 method: method.into(),

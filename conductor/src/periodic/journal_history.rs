@@ -1,4 +1,4 @@
-//! Removes old operations from the journal: `[conductor] operation_history`.
+//! Removes old operations from the journal, and old answers of the objects RPC: `[conductor] operation_history`.
 //!
 //! Every conductor does it now and then, in small transactions. Two that meet remove the same rows once; what one
 //! of them finds changed under its hands it leaves to the next pass.
@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Rounds, Trouble};
 use crate::metric_definitions as metric;
 use crate::operations::journal::{JournalError, purge};
+use crate::store::object_answers;
 
 /// Time between two passes.
 const EVERY: Duration = Duration::from_secs(60 * 60);
@@ -45,5 +46,18 @@ pub async fn pass(db: &Database, history: Duration, window: i64) -> Result<usize
         removed += purged.operations;
         next = purged.next;
     }
+    forget_answers(db, history_ms, window).await?;
     Ok(removed)
+}
+
+/// Forgets old answers, `window` rows at a time.
+async fn forget_answers(db: &Database, history_ms: i64, window: i64) -> Result<(), JournalError> {
+    loop {
+        let forgotten = db
+            .transaction(move |conn| object_answers::purge(conn, history_ms, window))
+            .await?;
+        if i64::try_from(forgotten).is_ok_and(|forgotten| forgotten < window) {
+            return Ok(());
+        }
+    }
 }

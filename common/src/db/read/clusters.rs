@@ -10,22 +10,23 @@ use crate::db::error::DbError;
 use crate::db::rows::ClusterRow;
 use crate::db::schema::{cluster, nodegroup};
 use crate::ids::ClusterUuid;
-use crate::model::{Cluster, ClusterStatus, Role};
+use crate::model::{Cluster, Role};
 
 type Boxed<'a> = cluster::BoxedQuery<'a, MultiBackend>;
 
-/// Which clusters a list holds. Empty: all that the tenancy allows.
+/// Which clusters a list holds. Empty: all that the tenancy allows. Of a column, the outer `None` does not filter,
+/// the inner one wants NULL.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[expect(missing_docs, reason = "the names are the columns'")]
 pub struct Filter {
-    pub cluster_template_id: Option<String>,
-    pub name: Option<String>,
-    pub stack_id: Option<String>,
-    pub api_address: Option<String>,
-    pub project_id: Option<String>,
-    pub user_id: Option<String>,
-    /// Any of these.
-    pub statuses: Vec<ClusterStatus>,
+    pub cluster_template_id: Option<Option<String>>,
+    pub name: Option<Option<String>>,
+    pub stack_id: Option<Option<String>>,
+    pub api_address: Option<Option<String>>,
+    pub project_id: Option<Option<String>>,
+    pub user_id: Option<Option<String>>,
+    /// Any of these; of none of these there are no clusters.
+    pub statuses: Option<Vec<String>>,
     /// Sum over the groups that are not of role `master`.
     pub node_count: Option<i64>,
     /// Sum over the groups of role `master`.
@@ -99,6 +100,12 @@ pub fn list(
     )
 }
 
+/// How many clusters a list without end would hold.
+pub fn count_listed(conn: &mut AnyConnection, tenancy: &Tenancy, filter: &Filter) -> Result<i64, DbError> {
+    let query = keep_to!(filtered(filter), tenancy, cluster);
+    Ok(query.select(count_star()).get_result(conn)?)
+}
+
 /// How many clusters there are, in one project or in all: for quotas and statistics.
 pub fn count(conn: &mut AnyConnection, project_id: Option<&str>) -> Result<i64, DbError> {
     let mut query = cluster::table.select(count_star()).into_boxed();
@@ -141,8 +148,10 @@ fn filtered(filter: &Filter) -> Boxed<'static> {
     let mut query = cluster::table.into_boxed();
     macro_rules! equal {
         ($($column:ident),*) => {
-            $(if let Some(value) = filter.$column.clone() {
-                query = query.filter(cluster::$column.eq(value));
+            $(match filter.$column.clone() {
+                None => {}
+                Some(None) => query = query.filter(cluster::$column.is_null()),
+                Some(Some(value)) => query = query.filter(cluster::$column.eq(value)),
             })*
         };
     }
@@ -154,9 +163,8 @@ fn filtered(filter: &Filter) -> Boxed<'static> {
         project_id,
         user_id
     );
-    if !filter.statuses.is_empty() {
-        let texts: Vec<&'static str> = filter.statuses.iter().map(|status| status.as_str()).collect();
-        query = query.filter(cluster::status.eq_any(texts));
+    if let Some(statuses) = filter.statuses.clone() {
+        query = query.filter(cluster::status.eq_any(statuses));
     }
     // A group without a count has one node; a cluster without a group of the role has none.
     let count_of = |masters: bool, wanted: i64| {

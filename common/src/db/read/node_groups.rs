@@ -10,7 +10,7 @@ use crate::db::error::DbError;
 use crate::db::rows::NodeGroupRow;
 use crate::db::schema::nodegroup;
 use crate::ids::{ClusterUuid, NodeGroupUuid};
-use crate::model::{ClusterStatus, NodeGroup};
+use crate::model::NodeGroup;
 
 type Boxed<'a> = nodegroup::BoxedQuery<'a, MultiBackend>;
 
@@ -18,16 +18,19 @@ type Boxed<'a> = nodegroup::BoxedQuery<'a, MultiBackend>;
 /// needs one query.
 pub(super) const MOST_BINDS: usize = 1000;
 
-/// Which groups of a cluster a list holds. Empty: all.
+/// Which groups of a cluster a list holds. Empty: all. Of a column, the outer `None` does not filter, the inner one
+/// wants NULL.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[expect(missing_docs, reason = "the names are the columns'")]
 pub struct Filter {
-    pub name: Option<String>,
-    pub role: Option<String>,
-    pub node_count: Option<i32>,
-    pub is_default: Option<bool>,
-    /// Any of these.
-    pub statuses: Vec<ClusterStatus>,
+    pub name: Option<Option<String>>,
+    pub role: Option<Option<String>>,
+    pub node_count: Option<Option<i32>>,
+    /// Exactly this text of JSON.
+    pub node_addresses: Option<Option<String>>,
+    pub is_default: Option<Option<bool>>,
+    /// Any of these; of none of these there are no groups.
+    pub statuses: Option<Vec<String>>,
 }
 
 /// The group of this cluster with this uuid, if the caller may see it.
@@ -50,6 +53,23 @@ pub fn find_by_name(
 ) -> Result<Option<NodeGroup>, DbError> {
     let query = of(tenancy, cluster).filter(nodegroup::name.eq(name.to_owned()));
     one(conn, query)
+}
+
+/// The group of this cluster with this row number, if the caller may see it.
+pub fn find_by_id(
+    conn: &mut AnyConnection,
+    tenancy: &Tenancy,
+    cluster: &ClusterUuid,
+    id: i32,
+) -> Result<Option<NodeGroup>, DbError> {
+    one(conn, of(tenancy, cluster).filter(nodegroup::id.eq(id)))
+}
+
+/// How many groups of this cluster the caller may see.
+pub fn count(conn: &mut AnyConnection, tenancy: &Tenancy, cluster: &ClusterUuid) -> Result<i64, DbError> {
+    Ok(of(tenancy, cluster)
+        .select(diesel::dsl::count_star())
+        .get_result(conn)?)
 }
 
 /// All groups of a cluster, oldest first. A group that cannot be read is an error here: a driver that is
@@ -98,21 +118,18 @@ pub fn list(
         |row: &NodeGroupRow| row.id,
         |page| {
             let mut query = of(tenancy, cluster);
-            if let Some(name) = filter.name.clone() {
-                query = query.filter(nodegroup::name.eq(name));
+            macro_rules! equal {
+                ($($column:ident),*) => {
+                    $(match filter.$column.clone() {
+                        None => {}
+                        Some(None) => query = query.filter(nodegroup::$column.is_null()),
+                        Some(Some(value)) => query = query.filter(nodegroup::$column.eq(value)),
+                    })*
+                };
             }
-            if let Some(role) = filter.role.clone() {
-                query = query.filter(nodegroup::role.eq(role));
-            }
-            if let Some(count) = filter.node_count {
-                query = query.filter(nodegroup::node_count.eq(count));
-            }
-            if let Some(default) = filter.is_default {
-                query = query.filter(nodegroup::is_default.eq(default));
-            }
-            if !filter.statuses.is_empty() {
-                let texts: Vec<&'static str> = filter.statuses.iter().map(|status| status.as_str()).collect();
-                query = query.filter(nodegroup::status.eq_any(texts));
+            equal!(name, role, node_count, node_addresses, is_default);
+            if let Some(statuses) = filter.statuses.clone() {
+                query = query.filter(nodegroup::status.eq_any(statuses));
             }
             if let Some(start) = page.start("nodegroup") {
                 query = query.filter(start);

@@ -4,9 +4,13 @@
 //! all three databases. The page starts after the marker's *row*, compared inside the database, so that its
 //! collation decides both the order and where the page starts.
 
+use diesel::RunQueryDsl as _;
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::sql_types::{Bool, Untyped};
+
+use crate::db::connection::AnyConnection;
+use crate::db::error::DbError;
 
 /// Up or down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -143,6 +147,52 @@ const COLUMNS: &[(&str, &[&str])] = &[
             "updated_at",
         ],
     ),
+    (
+        "x509keypair",
+        &[
+            "id",
+            "uuid",
+            "certificate",
+            "private_key",
+            "private_key_passphrase",
+            "intermediates",
+            "project_id",
+            "user_id",
+            "created_at",
+            "updated_at",
+        ],
+    ),
+    (
+        "magnum_service",
+        &[
+            "id",
+            "host",
+            "binary",
+            "disabled",
+            "disabled_reason",
+            "last_seen_up",
+            "forced_down",
+            "report_count",
+            "created_at",
+            "updated_at",
+        ],
+    ),
+    (
+        "federation",
+        &[
+            "id",
+            "uuid",
+            "name",
+            "project_id",
+            "hostcluster_id",
+            "member_ids",
+            "status",
+            "status_reason",
+            "properties",
+            "created_at",
+            "updated_at",
+        ],
+    ),
 ];
 
 impl SortKey {
@@ -170,6 +220,21 @@ impl SortKey {
     /// A column of `quotas`.
     pub fn of_quota(column: &str) -> Option<Self> {
         Self::of("quotas", column)
+    }
+
+    /// A column of `x509keypair`.
+    pub fn of_key_pair(column: &str) -> Option<Self> {
+        Self::of("x509keypair", column)
+    }
+
+    /// A column of `magnum_service`.
+    pub fn of_service(column: &str) -> Option<Self> {
+        Self::of("magnum_service", column)
+    }
+
+    /// A column of `federation`.
+    pub fn of_federation(column: &str) -> Option<Self> {
+        Self::of("federation", column)
     }
 }
 
@@ -211,7 +276,8 @@ impl Page {
             SortDir::Desc => "<",
         };
         let condition = match self.key(table) {
-            None => format!("{table}.id {later} marker.id"),
+            // The marker's row need not exist any more. A number cannot carry SQL, so it may stand in the text.
+            None => return Some(sql(&format!("{table}.id {later} {marker}"))),
             Some(column) => {
                 let ours = format!("{table}.{column}");
                 let theirs = format!("marker.{column}");
@@ -226,10 +292,26 @@ impl Page {
                 )
             }
         };
-        // A number cannot carry SQL, so it may stand in the text.
         Some(sql(&format!(
             "EXISTS (SELECT 1 FROM {table} marker WHERE marker.id = {marker} AND ({condition}))"
         )))
+    }
+
+    /// Whether the page cannot be found because the row it starts after is gone, and with it the value of the sort
+    /// key there. To be asked when a page turns out empty.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn lost_its_start(&self, conn: &mut AnyConnection) -> Result<bool, DbError> {
+        let (Some(marker), Some(SortKey { table, .. })) = (self.after, self.sort_key) else {
+            return Ok(false);
+        };
+        if self.key(table).is_none() {
+            return Ok(false);
+        }
+        let exists = sql::<Bool>(&format!("EXISTS (SELECT 1 FROM {table} WHERE id = {marker})"));
+        let exists: bool = diesel::select(exists).get_result(conn)?;
+        Ok(!exists)
     }
 
     fn key(&self, table: &str) -> Option<&'static str> {

@@ -1,0 +1,234 @@
+//! The objects RPC: methods of Magnum's versioned objects, carried out for processes that have no database of their
+//! own (Magnum's API started as `magnum-api`, Python driver plug-ins).
+//!
+//! | module | topic |
+//! |---|---|
+//! | [`call`] | the five methods on the wire, and what they ask for |
+//! | [`methods`] | which class has which method; the tables are in the files of the classes |
+//! | [`arguments`] | positions and names, as Python binds them |
+//! | `clusters`, `templates`, `node_groups`, `key_pairs`, `quotas`, `federations`, `services`, `stats` | the classes |
+//! | `instance` | create, save, refresh, destroy, alike for most classes |
+//! | `identity`, `listing` | which row, which rows |
+//!
+//! Guarantees: a method that changes something is carried out once for each message, however often the message is
+//! delivered: its answer is kept in the transaction of the change, a refusal likewise, and given again. While the
+//! database is away a caller is kept waiting for [`PATIENCE`], and is then told so. What a caller may see is
+//! decided by its context, as in Magnum. Private keys are neither logged nor kept with an answer.
+//!
+//! Not guaranteed: that a caller who was told that the database is away has changed nothing, when it went away in
+//! the moment of the commit. A message without an id is not repeated by us, but carried out as often as it is
+//! delivered.
+//!
+//! Where we differ from Magnum: only the methods of the tables can be called, where Python's `getattr` finds
+//! anything; three methods work that Magnum broke (see `docs/differences.md`).
+
+pub mod arguments;
+pub mod call;
+mod clusters;
+mod failure;
+mod federations;
+mod identity;
+mod instance;
+mod key_pairs;
+mod listing;
+pub mod methods;
+mod node_groups;
+mod quotas;
+mod services;
+mod stats;
+mod templates;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use magnum_common::context::RequestContext;
+use magnum_common::db::{AnyConnection, Database, DbError};
+use magnum_common::error::{Exception, Fault};
+use magnum_common::ids::MessageId;
+use magnum_common::retry::RetryPolicy;
+use magnum_common::rpc::RemoteFailure;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use self::call::Call;
+pub use self::call::Method;
+use self::failure::Failure;
+use crate::store::object_answers;
+
+/// How long a caller is kept waiting for a database that is away. A Python caller gives up after
+/// `rpc_response_timeout`, 60 s by default; the answer should come before.
+pub const PATIENCE: Duration = Duration::from_secs(25);
+
+/// The longest message id that the record of answers holds; oslo's have 32 characters.
+const LONGEST_ID: usize = 64;
+
+/// Carries out methods of objects. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ObjectsRpc {
+    db: Database,
+    patience: Duration,
+}
+
+/// An answer as it is kept.
+#[derive(Serialize, Deserialize)]
+enum Kept {
+    /// What was returned.
+    Result(Value),
+    /// What was raised, in the form in which it travels.
+    Failure(String),
+}
+
+impl ObjectsRpc {
+    /// On this database.
+    pub fn new(db: Database) -> Self {
+        Self {
+            db,
+            patience: PATIENCE,
+        }
+    }
+
+    /// Keeps callers waiting no longer than this for a database that is away.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// The answer to a message, or the exception that its caller gets.
+    ///
+    /// # Errors
+    /// Magnum's exceptions, Python's for wrong arguments, and `MagnumException` when the database is away.
+    pub async fn answer(
+        &self,
+        method: Method,
+        args: Map<String, Value>,
+        context: RequestContext,
+        message: Option<MessageId>,
+    ) -> Result<Value, Fault> {
+        let call = match Call::decode(method, args)? {
+            Call::Answered(value) => return Ok(value),
+            call => Arc::new(call),
+        };
+        let message = message.filter(|message| message.as_str().len() <= LONGEST_ID);
+        // What may have been committed is repeated only if the record would tell.
+        let may_repeat = !call.changes() || message.is_some();
+        let mut delays = RetryPolicy {
+            initial: Duration::from_millis(50),
+            max_interval: Duration::from_secs(2),
+            multiplier: 2.0,
+            jitter: 0.25,
+        }
+        .delays();
+        let since = Instant::now();
+        loop {
+            let failure = match self.attempt(&call, &context, message.as_ref()).await {
+                Ok(answer) => return answer,
+                Err(failure) => failure,
+            };
+            let error = match failure {
+                Failure::Refused(fault) => return Err(fault),
+                Failure::Again => DbError::Conflict("somebody else was quicker".to_owned()),
+                Failure::Db(error) => error,
+            };
+            if !(may_repeat && error.is_transient()) || since.elapsed() >= self.patience {
+                return Err(failure::of_database(&error));
+            }
+            tracing::debug!(%error, method = call.name(), "an object's method is tried again");
+            tokio::time::sleep(delays.next_delay()).await;
+        }
+    }
+
+    /// One try. The inner result is the answer, the outer error what may be tried again.
+    async fn attempt(
+        &self,
+        call: &Arc<Call>,
+        context: &RequestContext,
+        message: Option<&MessageId>,
+    ) -> Result<Result<Value, Fault>, Failure> {
+        let (call, context) = (Arc::clone(call), context.clone());
+        if !call.changes() {
+            let answered = self.db.run(move |conn| Ok(call.run(conn, &context))).await?;
+            return answered.map(Ok);
+        }
+        let message = message.cloned();
+        self.db
+            .transaction(move |conn| changed(conn, &call, &context, message.as_ref()))
+            .await
+    }
+}
+
+/// Changes and keeps the answer, or finds the answer that was kept. In a transaction.
+fn changed(
+    conn: &mut AnyConnection,
+    call: &Call,
+    context: &RequestContext,
+    message: Option<&MessageId>,
+) -> Result<Result<Value, Fault>, Failure> {
+    if let Some(message) = message
+        && let Some(kept) = object_answers::find(conn, message)?
+    {
+        tracing::info!(method = call.name(), "a message is answered again, as before");
+        return Ok(read(&kept));
+    }
+    let answer = match call.run(conn, context) {
+        Ok(value) => Ok(value),
+        Err(Failure::Refused(fault)) => Err(fault),
+        Err(other) => return Err(other),
+    };
+    if let Some(message) = message {
+        let kept = match &answer {
+            Ok(value) => Kept::Result(call.kept(value)),
+            Err(fault) => Kept::Failure(RemoteFailure::from(fault).to_json()),
+        };
+        // Values and strings always serialise.
+        let kept = serde_json::to_vec(&kept).unwrap_or_default();
+        if !object_answers::record(conn, message, &kept)? {
+            return Err(Failure::Again);
+        }
+    }
+    Ok(answer)
+}
+
+/// An answer that was kept.
+fn read(kept: &[u8]) -> Result<Value, Fault> {
+    match serde_json::from_slice(kept) {
+        Ok(Kept::Result(value)) => Ok(value),
+        Ok(Kept::Failure(text)) => Err(RemoteFailure::from_json(&text)
+            .ok()
+            .and_then(|failure| failure.to_fault())
+            .unwrap_or_else(unreadable)),
+        Err(_) => Err(unreadable()),
+    }
+}
+
+fn unreadable() -> Fault {
+    Fault::new(
+        Exception::MagnumException,
+        "The request was carried out before, and its answer cannot be read any more.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_kept_answer_is_given_again_as_it_was() {
+        let kept = serde_json::to_vec(&Kept::Result(json!([{"id": 1}, null]))).unwrap();
+        assert_eq!(read(&kept), Ok(json!([{"id": 1}, null])));
+        let fault = failure::fault(
+            Exception::ClusterTemplateReferenced,
+            "ClusterTemplate t is referenced by one or multiple clusters.".into(),
+            &[("clustertemplate", "t")],
+        );
+        let kept = Kept::Failure(RemoteFailure::from(&fault).to_json());
+        let again = read(&serde_json::to_vec(&kept).unwrap()).unwrap_err();
+        assert_eq!(
+            (again.exception, &again.message),
+            (fault.exception, &fault.message)
+        );
+        assert_eq!(read(b"?").unwrap_err().exception, Exception::MagnumException);
+    }
+}

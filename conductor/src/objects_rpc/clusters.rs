@@ -1,0 +1,213 @@
+//! `Cluster`.
+
+use magnum_common::context::RequestContext;
+use magnum_common::db::AnyConnection;
+use magnum_common::db::read::cluster_templates::{self as templates, Visibility};
+use magnum_common::db::read::{SortKey, Tenancy, clusters as read};
+use magnum_common::error::{Exception, Fault};
+use magnum_common::ids::ClusterUuid;
+use magnum_common::model::Cluster;
+use magnum_common::objects::{self, VersionedObject, tables};
+use serde_json::json;
+
+use super::arguments::Bound;
+use super::failure::{Failure, fault};
+use super::identity::{self, Identity, shown};
+use super::instance::{self, Stored};
+use super::listing::{self, Filters};
+use super::methods::{Class, Outcome, class_methods, instance_methods};
+use crate::store::objects::Table;
+
+pub(super) const CLASS: Class = Class {
+    schema: &tables::CLUSTER,
+    class_methods: class_methods! { "Cluster";
+        reads "get" (cluster_id;) get,
+        reads "get_by_id" (cluster_id;) get_by_id,
+        reads "get_by_uuid" (uuid;) get_by_uuid,
+        reads "get_by_name" (name;) get_by_name,
+        reads "get_count_all" (; filters) get_count_all,
+        reads "get_stats" (; project_id) get_stats,
+        reads "list" (; limit marker sort_key sort_dir filters) list,
+    },
+    instance_methods: instance_methods! { "Cluster";
+        changes "create" instance::create::<Cluster>,
+        changes "save" instance::save::<Cluster>,
+        reads "refresh" instance::refresh::<Cluster>,
+        changes "destroy" instance::destroy::<Cluster>,
+    },
+};
+
+fn not_found(cluster: &str) -> Failure {
+    let mut fault = Fault::cluster_not_found(cluster);
+    fault.kwargs.insert("cluster".into(), json!(cluster));
+    fault.into()
+}
+
+fn by_id(
+    conn: &mut AnyConnection,
+    context: &RequestContext,
+    id: Option<i32>,
+    text: &str,
+) -> Result<Outcome, Failure> {
+    let found = match id {
+        Some(id) => read::find_by_id(conn, &Tenancy::of(context), id)?,
+        None => None,
+    };
+    found
+        .map(|cluster| Outcome::of(&cluster))
+        .ok_or_else(|| not_found(text))
+}
+
+fn by_uuid(conn: &mut AnyConnection, context: &RequestContext, uuid: &str) -> Result<Outcome, Failure> {
+    read::find_by_uuid(conn, &Tenancy::of(context), &ClusterUuid::from(uuid))?
+        .map(|cluster| Outcome::of(&cluster))
+        .ok_or_else(|| not_found(uuid))
+}
+
+fn get(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> Result<Outcome, Failure> {
+    match Identity::of(&args.take("cluster_id")) {
+        Identity::Number(id, text) => by_id(conn, context, id, &text),
+        Identity::Uuid(uuid) => by_uuid(conn, context, &uuid),
+        Identity::Name(text) => Err(identity::invalid(&text).into()),
+    }
+}
+
+fn get_by_id(
+    conn: &mut AnyConnection,
+    context: &RequestContext,
+    mut args: Bound,
+) -> Result<Outcome, Failure> {
+    let id = args.take("cluster_id");
+    by_id(conn, context, identity::number(&id), &shown(&id))
+}
+
+fn get_by_uuid(
+    conn: &mut AnyConnection,
+    context: &RequestContext,
+    mut args: Bound,
+) -> Result<Outcome, Failure> {
+    by_uuid(conn, context, &shown(&args.take("uuid")))
+}
+
+fn get_by_name(
+    conn: &mut AnyConnection,
+    context: &RequestContext,
+    mut args: Bound,
+) -> Result<Outcome, Failure> {
+    let name = shown(&args.take("name"));
+    match read::find_by_name(conn, &Tenancy::of(context), &name)?.as_slice() {
+        [] => Err(not_found(&name)),
+        [cluster] => Ok(Outcome::of(cluster)),
+        _ => Err(Fault::new(
+            Exception::Conflict,
+            "Multiple clusters exist with same name. Please use the cluster uuid instead.",
+        )
+        .into()),
+    }
+}
+
+fn filter(args: &mut Bound) -> Result<read::Filter, Fault> {
+    let filters = Filters::take(args)?;
+    filters.refuse("node_addresses")?;
+    let count = |name| filters.number(name).map(Option::flatten);
+    Ok(read::Filter {
+        cluster_template_id: filters.text("cluster_template_id")?,
+        name: filters.text("name")?,
+        stack_id: filters.text("stack_id")?,
+        api_address: filters.text("api_address")?,
+        project_id: filters.text("project_id")?,
+        user_id: filters.text("user_id")?,
+        statuses: filters.statuses()?,
+        node_count: count("node_count")?,
+        master_count: count("master_count")?,
+    })
+}
+
+fn get_count_all(
+    conn: &mut AnyConnection,
+    context: &RequestContext,
+    mut args: Bound,
+) -> Result<Outcome, Failure> {
+    let filter = filter(&mut args)?;
+    let count = read::count_listed(conn, &Tenancy::of(context), &filter)?;
+    Ok(Outcome::Plain(json!(count)))
+}
+
+/// Clusters and nodes of a project. Magnum's own takes the project for the context, and counts everybody's.
+fn get_stats(
+    conn: &mut AnyConnection,
+    _context: &RequestContext,
+    mut args: Bound,
+) -> Result<Outcome, Failure> {
+    let project = args.take("project_id");
+    let project = project.as_str().filter(|project| !project.is_empty());
+    let (clusters, nodes) = (read::count(conn, project)?, read::count_nodes(conn, project)?);
+    Ok(Outcome::Plain(json!([clusters, nodes])))
+}
+
+fn list(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> Result<Outcome, Failure> {
+    let page = listing::page(&mut args, CLASS.schema, SortKey::of_cluster)?;
+    let found = read::list(conn, &Tenancy::of(context), &filter(&mut args)?, &page)?;
+    Ok(Outcome::all(&listing::checked(conn, &page, found)?))
+}
+
+impl Stored for Cluster {
+    const UUID_IS_FIXED: bool = true;
+
+    fn create(conn: &mut AnyConnection, new: &Self) -> Result<Self, Failure> {
+        if !new.insert(conn)? {
+            let text = format!("A cluster with UUID {} already exists.", new.uuid);
+            return Err(fault(
+                Exception::ClusterAlreadyExists,
+                text,
+                &[("uuid", new.uuid.as_str())],
+            )
+            .into());
+        }
+        read::find_by_uuid(conn, &Tenancy::All, &new.uuid)?.ok_or_else(|| not_found(new.uuid.as_str()))
+    }
+
+    fn find(conn: &mut AnyConnection, object: &VersionedObject) -> Result<Self, Failure> {
+        let uuid = instance::uuid(object)?;
+        read::find_by_uuid(conn, &Tenancy::All, &uuid.into())?.ok_or_else(|| not_found(uuid))
+    }
+
+    fn find_visible(
+        conn: &mut AnyConnection,
+        context: &RequestContext,
+        object: &VersionedObject,
+    ) -> Result<Self, Failure> {
+        let uuid = instance::text(object, "uuid")?;
+        read::find_by_uuid(conn, &Tenancy::of(context), &uuid.into())?.ok_or_else(|| not_found(uuid))
+    }
+
+    fn write(conn: &mut AnyConnection, before: &Self, after: Self, _changed: &[&str]) -> Result<(), Failure> {
+        if after.update(before, conn)? {
+            Ok(())
+        } else {
+            Err(not_found(before.uuid.as_str()))
+        }
+    }
+
+    fn delete(conn: &mut AnyConnection, found: &Self) -> Result<(), Failure> {
+        // Gone meanwhile is gone.
+        Table::delete(found, conn).map(drop).map_err(Failure::from)
+    }
+
+    /// A template that is inside is read again: it may be another one by now.
+    fn refresh_nested(
+        &self,
+        conn: &mut AnyConnection,
+        context: &RequestContext,
+        object: &mut VersionedObject,
+    ) -> Result<(), Failure> {
+        if object.get("cluster_template").is_none() {
+            return Ok(());
+        }
+        let uuid = &self.cluster_template_id;
+        let template = templates::find_by_uuid(conn, &Visibility::of(context), uuid)?
+            .ok_or_else(|| Fault::cluster_template_not_found(uuid.as_str()))?;
+        object.set("cluster_template", &objects::encode(&template))?;
+        Ok(())
+    }
+}

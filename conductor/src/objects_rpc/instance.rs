@@ -1,0 +1,252 @@
+//! The methods that objects of most classes have: create, save, refresh, destroy.
+//!
+//! Guarantee: a refusal comes before the first write, so that it can be recorded as the answer. Only changed fields
+//! are written; after `create` all fields are those of the row; after `refresh` the fields that differed are
+//! marked as changed, as Magnum leaves them.
+//!
+//! As in Magnum, only `refresh` looks at who asks: the API has checked the rest before it calls.
+
+use magnum_common::context::RequestContext;
+use magnum_common::db::AnyConnection;
+use magnum_common::error::{Exception, Fault};
+use magnum_common::objects::{Received, VersionedObject, WireModel, object_of};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::failure::Failure;
+use super::identity;
+
+/// What is particular about a class whose objects are rows.
+pub(super) trait Stored: WireModel + Clone {
+    /// Whether `save` refuses an object whose uuid was changed, even to the same.
+    const UUID_IS_FIXED: bool;
+
+    /// Inserts a row and reads it again.
+    fn create(conn: &mut AnyConnection, new: &Self) -> Result<Self, Failure>;
+
+    /// The row of an object, whoever it belongs to.
+    fn find(conn: &mut AnyConnection, object: &VersionedObject) -> Result<Self, Failure>;
+
+    /// The row of an object, if the caller may see it.
+    fn find_visible(
+        conn: &mut AnyConnection,
+        context: &RequestContext,
+        object: &VersionedObject,
+    ) -> Result<Self, Failure>;
+
+    /// Writes the fields `changed`, in which `after` may differ from `before`.
+    fn write(conn: &mut AnyConnection, before: &Self, after: Self, changed: &[&str]) -> Result<(), Failure>;
+
+    /// Deletes the row.
+    fn delete(conn: &mut AnyConnection, found: &Self) -> Result<(), Failure>;
+
+    /// Brings objects inside of the object up to date.
+    fn refresh_nested(
+        &self,
+        _conn: &mut AnyConnection,
+        _context: &RequestContext,
+        _object: &mut VersionedObject,
+    ) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Inserts the changed fields, then takes all fields from the row.
+pub(super) fn create<M: Stored>(
+    conn: &mut AnyConnection,
+    _context: &RequestContext,
+    object: &mut VersionedObject,
+) -> Result<(), Failure> {
+    let new = Received::<M>::from_object(object.clone())?.created()?;
+    let stored = object_of(&M::create(conn, &new)?, |_| true, &[]);
+    for (name, value) in stored.set_fields() {
+        object.load(name, value)?;
+    }
+    object.clear_changes();
+    Ok(())
+}
+
+/// Writes the changed fields.
+pub(super) fn save<M: Stored>(
+    conn: &mut AnyConnection,
+    _context: &RequestContext,
+    object: &mut VersionedObject,
+) -> Result<(), Failure> {
+    if M::UUID_IS_FIXED && object.is_changed("uuid") {
+        return Err(Fault::invalid_parameter(format!(
+            "Cannot overwrite UUID for an existing {}.",
+            M::SCHEMA.name
+        ))
+        .into());
+    }
+    let before = M::find(conn, object)?;
+    let mut after = before.clone();
+    let changed = Received::<M>::from_object(object.clone())?.apply(&mut after)?;
+    M::write(conn, &before, after, &changed)?;
+    object.clear_changes();
+    Ok(())
+}
+
+/// Takes the fields that differ from the row.
+pub(super) fn refresh<M: Stored>(
+    conn: &mut AnyConnection,
+    context: &RequestContext,
+    object: &mut VersionedObject,
+) -> Result<(), Failure> {
+    let found = M::find_visible(conn, context, object)?;
+    let current = object_of(&found, |_| true, &[]);
+    for (name, value) in current.set_fields() {
+        if object.get(name).is_some_and(|ours| ours != value) {
+            object.set(name, value)?;
+        }
+    }
+    found.refresh_nested(conn, context, object)
+}
+
+/// Deletes the row; the fields stay.
+pub(super) fn destroy<M: Stored>(
+    conn: &mut AnyConnection,
+    _context: &RequestContext,
+    object: &mut VersionedObject,
+) -> Result<(), Failure> {
+    let found = M::find(conn, object)?;
+    M::delete(conn, &found)?;
+    object.clear_changes();
+    Ok(())
+}
+
+/// The text of a field by which an object is found.
+///
+/// # Errors
+/// What Magnum's classes raise for a field that is not set.
+pub(super) fn text<'a>(object: &'a VersionedObject, field: &str) -> Result<&'a str, Fault> {
+    match object.get(field) {
+        None => Err(not_set(object, field)),
+        Some(value) => value
+            .as_str()
+            .ok_or_else(|| identity::invalid(&identity::shown(value))),
+    }
+}
+
+/// The uuid of an object that is to be written.
+///
+/// # Errors
+/// `InvalidIdentity` for what is no uuid.
+pub(super) fn uuid(object: &VersionedObject) -> Result<&str, Fault> {
+    let uuid = text(object, "uuid")?;
+    if Uuid::try_parse(uuid).is_ok() {
+        Ok(uuid)
+    } else {
+        Err(identity::invalid(uuid))
+    }
+}
+
+/// The row number of an object.
+///
+/// # Errors
+/// What Magnum's classes raise for a field that is not set; `None` for a number that no row can have.
+pub(super) fn number(object: &VersionedObject, field: &str) -> Result<Option<i32>, Fault> {
+    object
+        .get(field)
+        .map(identity::number)
+        .ok_or_else(|| not_set(object, field))
+}
+
+fn not_set(object: &VersionedObject, field: &str) -> Fault {
+    match object.name() {
+        "Cluster" => Fault::new(
+            Exception::ObjectError,
+            format!("Field `{field}' of Cluster is not set, and cannot be loaded."),
+        ),
+        _ => Fault::new(
+            Exception::NotImplementedError,
+            format!("Cannot load '{field}' in the base class"),
+        ),
+    }
+}
+
+/// What the caller is to take over: the fields that are other than before, and which are still changed.
+pub(super) fn updates(before: &VersionedObject, after: &VersionedObject) -> Map<String, Value> {
+    let mut updates: Map<String, Value> = after
+        .set_fields()
+        .filter(|(name, value)| before.get(name) != Some(value))
+        .map(|(name, value)| (name.to_owned(), value.clone()))
+        .collect();
+    let changed: Vec<&str> = after
+        .set_fields()
+        .filter(|(name, value)| after.is_changed(name) || has_changes(value))
+        .map(|(name, _)| name)
+        .collect();
+    updates.insert("obj_what_changed".to_owned(), json!(changed));
+    updates
+}
+
+/// Whether a value is an object with changes of its own.
+fn has_changes(value: &Value) -> bool {
+    value.get("magnum_object.changes").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use magnum_common::objects::tables;
+
+    use super::*;
+
+    fn cluster(data: Value, changes: Value) -> VersionedObject {
+        let mut object = json!({"magnum_object.name": "Cluster", "magnum_object.namespace": "magnum",
+                                "magnum_object.version": "1.24"});
+        object["magnum_object.data"] = data;
+        object["magnum_object.changes"] = changes;
+        VersionedObject::decode(&object).unwrap()
+    }
+
+    #[test]
+    fn updates_are_what_differs_and_what_is_still_changed() {
+        let before = cluster(
+            json!({"uuid": "u", "name": "a", "keypair": null}),
+            json!(["name"]),
+        );
+        let mut after = before.clone();
+        assert_eq!(
+            Value::Object(updates(&before, &after)),
+            json!({"obj_what_changed": ["name"]})
+        );
+        after.clear_changes();
+        after.load("id", &json!(3)).unwrap();
+        after.set("keypair", &json!("k")).unwrap();
+        assert_eq!(
+            Value::Object(updates(&before, &after)),
+            json!({"id": 3, "keypair": "k", "obj_what_changed": ["keypair"]})
+        );
+    }
+
+    #[test]
+    fn an_object_inside_that_was_changed_counts_as_a_change() {
+        let template = json!({"magnum_object.name": "ClusterTemplate", "magnum_object.namespace": "magnum",
+                              "magnum_object.version": "1.21", "magnum_object.data": {"name": "t"},
+                              "magnum_object.changes": ["name"]});
+        let object = cluster(json!({"uuid": "u", "cluster_template": template}), json!([]));
+        assert_eq!(
+            updates(&object, &object)["obj_what_changed"],
+            json!(["cluster_template"])
+        );
+    }
+
+    #[test]
+    fn a_field_that_is_not_set_is_told_in_the_class_s_own_way() {
+        let nothing = VersionedObject::new(&tables::CLUSTER);
+        assert_eq!(uuid(&nothing).unwrap_err().exception, Exception::ObjectError);
+        let nothing = VersionedObject::new(&tables::FEDERATION);
+        assert_eq!(
+            uuid(&nothing).unwrap_err().exception,
+            Exception::NotImplementedError
+        );
+        let null = cluster(json!({"uuid": null}), json!([]));
+        assert_eq!(uuid(&null).unwrap_err().exception, Exception::InvalidIdentity);
+        let odd = cluster(json!({"uuid": "x"}), json!([]));
+        assert_eq!(
+            uuid(&odd).unwrap_err().message,
+            "Expected an uuid or int but received x."
+        );
+    }
+}

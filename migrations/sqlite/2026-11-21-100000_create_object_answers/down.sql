@@ -1,0 +1,2 @@
+-- What was answered is lost: run this only when no caller waits.
+DROP TABLE conductor_object_answer;
