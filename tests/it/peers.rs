@@ -6,8 +6,10 @@
 //! | `adoption` | a database that Magnum made is taken over with everything in it, and goes back to Magnum |
 //! | `adoption_elsewhere` | on PostgreSQL and SQLite, where Magnum's tool fails, its classes work on our tables |
 //! | `life` | a client of Magnum's API, and of ours, cannot tell Magnum's conductor from ours |
+//! | `mixed_fleet` | one Python conductor and two of ours share the work, and harm each other in nothing |
 
 mod adoption;
 mod adoption_elsewhere;
 mod life;
+mod mixed_fleet;
 mod oslo;

@@ -67,6 +67,7 @@ async fn add_clusters(world: &World, count: usize) -> Vec<ClusterUuid> {
         cluster.name = Some(format!("c-{uuid}"));
         cluster.project_id = Some("noauth".into());
         cluster.status = Some(ClusterStatus::CreateInProgress);
+        cluster.stack_id = Some(format!("stack-{uuid}"));
         clusters.push(cluster);
         for (name, role) in [("default-master", "master"), ("default-worker", "worker")] {
             let mut group = NodeGroup::new(NodeGroupUuid::random(), name, uuid.clone(), "noauth", role);

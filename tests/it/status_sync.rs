@@ -52,6 +52,7 @@ async fn foreign_clusters(world: &World, count: usize, status: ClusterStatus) ->
             let mut cluster = Cluster::new(uuid.clone(), TEMPLATE.into());
             cluster.project_id = Some("p".into());
             cluster.status = Some(status);
+            cluster.stack_id = Some("theirs".into());
             cluster
         })
         .collect();
@@ -97,6 +98,22 @@ async fn make_due(database: &TestDatabase) {
 }
 
 on_every_database! {
+    /// What a driver would see of it is nothing, and might call a failure.
+    async fn a_cluster_that_a_python_conductor_has_not_given_to_its_driver_is_left_alone(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let uuid = foreign_clusters(&world, 1, ClusterStatus::CreateInProgress).await.remove(0);
+        database.execute("UPDATE cluster SET stack_id = NULL").await.expect("update");
+        world.driver.sees(&uuid, Ok(DriverReport::status(ClusterStatus::CreateFailed)));
+        let sync = sync(&world, "one");
+        assert_eq!(round(&sync).await, 0);
+        assert_eq!(world.cluster(&uuid).await.unwrap().status, Some(ClusterStatus::CreateInProgress));
+        // As soon as it has a stack, there is something to look at.
+        database.execute("UPDATE cluster SET stack_id = 'theirs'").await.expect("update");
+        world.driver.sees(&uuid, Ok(DriverReport::status(ClusterStatus::CreateComplete)));
+        assert_eq!(round(&sync).await, 1);
+        assert_eq!(world.cluster(&uuid).await.unwrap().status, Some(ClusterStatus::CreateComplete));
+    }
+
     async fn what_the_driver_sees_ends_the_operation_that_waits_for_it(database: TestDatabase) {
         let world = World::new(&database).await;
         let _conductor = world.conductor("one");

@@ -46,6 +46,12 @@ const NO_OPERATION: &str = "NOT EXISTS (SELECT 1 FROM conductor_operation o \
      WHERE o.cluster_uuid = conductor_cluster_poll.cluster_uuid \
      AND o.state IN ('queued', 'running', 'retrying'))";
 
+/// The cluster is not one that a Python conductor has taken and not yet given to its driver. Until that one returns,
+/// and a stack is written, there may be nothing to see, which a driver that looks would take for a failure. The
+/// clusters of our own operations are known to the journal.
+const BEGUN: &str = "(c.status <> 'CREATE_IN_PROGRESS' OR c.stack_id IS NOT NULL \
+     OR EXISTS (SELECT 1 FROM conductor_operation o WHERE o.cluster_uuid = c.uuid))";
+
 fn in_progress() -> Vec<&'static str> {
     ClusterStatus::IN_PROGRESS
         .iter()
@@ -53,13 +59,14 @@ fn in_progress() -> Vec<&'static str> {
         .collect()
 }
 
-/// Gives rows to clusters that are in progress and have none: a Python conductor began with them, or they are new.
+/// Gives rows to clusters that are in progress and have none: a Python conductor's driver began with them, or they
+/// are new.
 pub fn add_missing(conn: &mut AnyConnection, limit: u32) -> Result<bool, DbError> {
     let statuses: Vec<String> = in_progress().iter().map(|status| format!("'{status}'")).collect();
     let insert = format!(
         "INSERT INTO conductor_cluster_poll (cluster_uuid, lease_epoch, next_poll_ms, failures) \
          SELECT c.uuid, 0, 0, 0 FROM cluster c \
-         WHERE c.status IN ({}) AND c.uuid IS NOT NULL \
+         WHERE c.status IN ({}) AND c.uuid IS NOT NULL AND {BEGUN} \
          AND NOT EXISTS (SELECT 1 FROM conductor_cluster_poll p WHERE p.cluster_uuid = c.uuid) \
          ORDER BY c.id LIMIT {limit}",
         statuses.join(", ")
