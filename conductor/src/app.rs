@@ -20,6 +20,7 @@ use magnum_common::seal::{JournalKey, SealError};
 use tokio::sync::{Notify, watch};
 
 use self::parts::Parts;
+use crate::certificates::{CertificateError, Certificates};
 use crate::drivers::exec::ExecHost;
 use crate::drivers::exec::guard::{GuardProgram, Timing as GuardTiming};
 use crate::drivers::{Loaded, Registry};
@@ -57,6 +58,9 @@ pub enum StartError {
         /// Why not.
         source: std::io::Error,
     },
+    /// The certificates' options.
+    #[error(transparent)]
+    Certificates(#[from] CertificateError),
     /// The program does not know its own file.
     #[error("cannot find this program's own file, which guards drivers' programs: {0}")]
     Guard(std::io::Error),
@@ -122,6 +126,7 @@ impl Conductor {
         db::migrate::check(&database).await?;
         let key = Arc::new(JournalKey::load_or_create(&options.journal_key_file)?);
         let me = ConductorId::for_host(&settings.default.host);
+        let certificates = Certificates::new(settings, database.clone(), JournalKey::clone(&key))?;
 
         let reload = Reload {
             registry: Registry::default(),
@@ -191,6 +196,7 @@ impl Conductor {
             drivers: Arc::clone(&drivers),
             key: Arc::clone(&key),
             me: me.clone(),
+            certificates: certificates.clone(),
             timing: Arc::new(Timing::new(options, settings.default.service_down_time)),
             signals: Arc::clone(&signals),
             answers: answers.clone(),

@@ -32,6 +32,7 @@ use magnum_common::db::Database;
 use magnum_common::ids::OperationId;
 use magnum_common::model::Cluster;
 use magnum_common::seal::JournalKey;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 use self::authority::{Authority, KeyPair, authority_name};
@@ -47,7 +48,7 @@ pub use self::x509::CertificateFormatError;
 const CLIENT_NAME: &str = "Magnum-Conductor";
 
 /// Where a cluster's certificates are kept: the values of its row's four columns.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CertificateRefs {
     /// `ca_cert_ref`
     pub ca: String,
@@ -57,6 +58,16 @@ pub struct CertificateRefs {
     pub etcd_ca: String,
     /// `front_proxy_ca_cert_ref`
     pub front_proxy_ca: String,
+}
+
+impl CertificateRefs {
+    /// Writes them onto `cluster`.
+    pub fn apply(self, cluster: &mut Cluster) {
+        cluster.ca_cert_ref = Some(self.ca);
+        cluster.magnum_cert_ref = Some(self.magnum);
+        cluster.etcd_ca_cert_ref = Some(self.etcd_ca);
+        cluster.front_proxy_ca_cert_ref = Some(self.front_proxy_ca);
+    }
 }
 
 /// Makes, keeps, finds and signs. Cheap to clone.

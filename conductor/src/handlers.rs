@@ -5,7 +5,7 @@
 //! | [`arguments`] | typed arguments, with Python's errors for wrong ones |
 //! | [`command`], [`decode`] | what a message asks for, once its arguments are good |
 //! | [`plan`] | what accepting it changes: data made by pure functions |
-//! | [`cluster_create`], [`cluster_update`], [`cluster_delete`], [`cluster_resize`] (upgrade too), [`nodegroup`], [`credential_rotate`] | those functions |
+//! | [`cluster_create`], [`cluster_update`], [`cluster_delete`], [`cluster_resize`] (upgrade too), [`nodegroup`], [`rotation`] | those functions |
 //! | [`columns`] | values that no row can hold |
 //! | [`accept`] | reads, plans, writes: one transaction for many messages |
 //! | [`question`] | what is answered at once instead, without an operation |
@@ -23,11 +23,11 @@ pub mod cluster_resize;
 pub mod cluster_update;
 pub mod columns;
 pub mod command;
-pub mod credential_rotate;
 pub mod decode;
 pub mod nodegroup;
 pub mod plan;
 pub mod question;
+pub mod rotation;
 
 pub use accept::{Accepted, Acceptor, Incoming};
 pub use command::Command;

@@ -49,6 +49,10 @@ pub enum Step {
     UpdateNodeGroup,
     /// Ask the driver to take a node group away.
     DeleteNodeGroup,
+    /// Make the cluster's certificates and keep them in their store.
+    GenerateCertificates,
+    /// Ask the driver to bring new certificates to the cluster.
+    RotateCa,
     /// Ask the driver for a new credential of the cluster.
     RotateCredential,
 }
@@ -65,6 +69,8 @@ impl Step {
         Self::CreateNodeGroup,
         Self::UpdateNodeGroup,
         Self::DeleteNodeGroup,
+        Self::GenerateCertificates,
+        Self::RotateCa,
         Self::RotateCredential,
     ];
 
@@ -80,6 +86,8 @@ impl Step {
             Self::CreateNodeGroup => "create_nodegroup",
             Self::UpdateNodeGroup => "update_nodegroup",
             Self::DeleteNodeGroup => "delete_nodegroup",
+            Self::GenerateCertificates => "generate_certificates",
+            Self::RotateCa => "rotate_ca",
             Self::RotateCredential => "rotate_credential",
         }
     }
@@ -109,7 +117,11 @@ impl FromStr for Step {
 /// The steps of a kind, in order. Never empty; the last one calls the driver.
 pub const fn steps(kind: OperationKind) -> &'static [Step] {
     match kind {
-        OperationKind::ClusterCreate => &[Step::ChooseDriver, Step::CreateCluster],
+        OperationKind::ClusterCreate => &[
+            Step::ChooseDriver,
+            Step::GenerateCertificates,
+            Step::CreateCluster,
+        ],
         OperationKind::ClusterUpdate => &[Step::ChooseDriver, Step::UpdateCluster],
         OperationKind::ClusterDelete => &[Step::ChooseDriver, Step::DeleteCluster],
         OperationKind::ClusterResize => &[Step::ChooseDriver, Step::ResizeCluster],
@@ -117,6 +129,9 @@ pub const fn steps(kind: OperationKind) -> &'static [Step] {
         OperationKind::NodegroupCreate => &[Step::ChooseDriver, Step::CreateNodeGroup],
         OperationKind::NodegroupUpdate => &[Step::ChooseDriver, Step::UpdateNodeGroup],
         OperationKind::NodegroupDelete => &[Step::ChooseDriver, Step::DeleteNodeGroup],
+        OperationKind::RotateCaCertificate => {
+            &[Step::ChooseDriver, Step::GenerateCertificates, Step::RotateCa]
+        }
         OperationKind::CredentialRotate => &[Step::ChooseDriver, Step::RotateCredential],
     }
 }

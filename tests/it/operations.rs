@@ -5,6 +5,7 @@
 
 mod accepting;
 mod answers;
+mod certificates;
 mod changing;
 mod deleting;
 mod fencing;

@@ -62,7 +62,9 @@ impl Deployment {
         std::fs::write(&images, catalog.to_string())?;
         let config = ConfigFile::for_test(&database.url(), &vhost.transport_url(), &folder)
             .set("api", "image_catalog_file", images.display())
-            .set("drivers", "driver_path", drivers().display());
+            .set("drivers", "driver_path", drivers().display())
+            .set("certificates", "cert_manager_type", "x509keypair")
+            .set("certificates", "key_type", "ecdsa-p256");
         let deployment = Self {
             folder,
             database,

@@ -73,6 +73,8 @@ pub struct Call {
     pub operation: OperationId,
     /// Which attempt.
     pub attempt: u32,
+    /// The cluster's CA.
+    pub ca_cert_ref: Option<String>,
     /// The stack the cluster had.
     pub stack_id: Option<String>,
     /// Nodes wanted in the default worker group.
@@ -163,6 +165,7 @@ impl FakeDriver {
                 cluster: call.cluster.uuid.clone(),
                 operation: call.operation.clone(),
                 attempt: call.attempt,
+                ca_cert_ref: call.cluster.ca_cert_ref.clone(),
                 stack_id: call.cluster.stack_id.clone(),
                 workers: call
                     .node_groups

@@ -39,6 +39,8 @@ pub enum Task<'a> {
     UpdateNodeGroup(&'a NodeGroupUuid),
     /// Take a node group away. One that is gone already is success.
     DeleteNodeGroup(&'a NodeGroupUuid),
+    /// Bring new certificates to the cluster: those that `call.cluster` refers to.
+    RotateCa,
     /// Replace the credential that the cluster uses towards the cloud.
     RotateCredential,
 }
@@ -55,6 +57,7 @@ impl<'a> Task<'a> {
             Self::CreateNodeGroup(_) => "create_nodegroup",
             Self::UpdateNodeGroup(_) => "update_nodegroup",
             Self::DeleteNodeGroup(_) => "delete_nodegroup",
+            Self::RotateCa => "rotate_ca",
             Self::RotateCredential => "rotate_credential",
         }
     }
@@ -67,7 +70,7 @@ impl<'a> Task<'a> {
             | Self::CreateNodeGroup(node_group)
             | Self::UpdateNodeGroup(node_group)
             | Self::DeleteNodeGroup(node_group) => Some(node_group),
-            Self::Create | Self::Update | Self::Delete | Self::RotateCredential => None,
+            Self::Create | Self::Update | Self::Delete | Self::RotateCa | Self::RotateCredential => None,
         }
     }
 }

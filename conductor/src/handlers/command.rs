@@ -26,6 +26,8 @@ pub enum Command {
     NodegroupUpdate(ClusterUuid, NodeGroupUuid, Box<NodeGroupObject>),
     /// `nodegroup_delete`
     NodegroupDelete(ClusterUuid, NodeGroupUuid),
+    /// `rotate_ca_certificate`
+    RotateCaCertificate(ClusterUuid),
     /// `credential_rotate`
     CredentialRotate(ClusterUuid),
 }
@@ -98,6 +100,7 @@ impl Command {
             Self::NodegroupCreate(..) => OperationKind::NodegroupCreate,
             Self::NodegroupUpdate(..) => OperationKind::NodegroupUpdate,
             Self::NodegroupDelete(..) => OperationKind::NodegroupDelete,
+            Self::RotateCaCertificate(_) => OperationKind::RotateCaCertificate,
             Self::CredentialRotate(_) => OperationKind::CredentialRotate,
         }
     }
@@ -113,6 +116,7 @@ impl Command {
             | Self::NodegroupCreate(cluster, _)
             | Self::NodegroupUpdate(cluster, ..)
             | Self::NodegroupDelete(cluster, _)
+            | Self::RotateCaCertificate(cluster)
             | Self::CredentialRotate(cluster) => cluster,
         }
     }
@@ -121,7 +125,10 @@ impl Command {
     pub const fn needs_node_groups(&self) -> bool {
         !matches!(
             self,
-            Self::ClusterCreate(_) | Self::ClusterDelete(_) | Self::CredentialRotate(_)
+            Self::ClusterCreate(_)
+                | Self::ClusterDelete(_)
+                | Self::RotateCaCertificate(_)
+                | Self::CredentialRotate(_)
         )
     }
 

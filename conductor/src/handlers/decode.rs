@@ -59,6 +59,7 @@ fn decode(kind: OperationKind, mut args: Arguments<'_>) -> Result<Command, Fault
         OperationKind::NodegroupDelete => {
             Command::NodegroupDelete(cluster(&mut args)?, node_group(&mut args)?)
         }
+        OperationKind::RotateCaCertificate => Command::RotateCaCertificate(cluster(&mut args)?),
         OperationKind::CredentialRotate => Command::CredentialRotate(cluster(&mut args)?),
     };
     args.finish()?;

@@ -44,6 +44,7 @@ pub const fn action(kind: OperationKind) -> &'static str {
         | OperationKind::NodegroupCreate
         | OperationKind::NodegroupUpdate
         | OperationKind::NodegroupDelete
+        | OperationKind::RotateCaCertificate
         | OperationKind::CredentialRotate => "update",
     }
 }

@@ -107,6 +107,7 @@ fn reopen(conn: &mut AnyConnection, operation: &Operation) -> Result<Args, Admin
     Ok(Args {
         work: operation.args.work.clone(),
         started: Some(start.started),
+        certificates: None,
     })
 }
 

@@ -14,6 +14,7 @@ use super::monitor::CallMonitors;
 use super::notice::NoticeQueue;
 use super::replies::AnswerQueue;
 use super::retry::Limits;
+use crate::certificates::Certificates;
 use crate::workflows::{Args, DriverSource, OperationKind, Work, create_timeout};
 
 /// Handles and settings of this conductor's operations.
@@ -27,6 +28,8 @@ pub struct Engine {
     pub key: Arc<JournalKey>,
     /// This process.
     pub me: ConductorId,
+    /// Certificates of clusters.
+    pub certificates: Certificates,
     /// Lease, retries, limits.
     pub timing: Arc<Timing>,
     /// Wake-ups inside this process.
@@ -98,7 +101,7 @@ impl Timing {
             Work::ClusterCreate { create_timeout } => return create_timeout::time_limit(*create_timeout),
             Work::ClusterDelete {} => self.delete_timeout,
             Work::ClusterUpgrade { .. } => self.upgrade_timeout,
-            Work::CredentialRotate {} => self.rotation_timeout,
+            Work::RotateCaCertificate {} | Work::CredentialRotate {} => self.rotation_timeout,
             Work::ClusterUpdate { .. }
             | Work::ClusterResize { .. }
             | Work::NodegroupCreate { .. }
@@ -114,6 +117,9 @@ impl Timing {
             OperationKind::ClusterCreate => ("created", "create_timeout of the cluster"),
             OperationKind::ClusterDelete => ("deleted", "option [conductor] delete_timeout"),
             OperationKind::ClusterUpgrade => ("upgraded", "option [conductor] upgrade_timeout"),
+            OperationKind::RotateCaCertificate => {
+                ("given new certificates", "option [conductor] rotation_timeout")
+            }
             OperationKind::CredentialRotate => {
                 ("given a new credential", "option [conductor] rotation_timeout")
             }

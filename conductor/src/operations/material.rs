@@ -128,6 +128,10 @@ pub fn begin(
         },
         _ => None,
     };
+    if let Some(new) = &operation.args.certificates {
+        // What the driver is to bring to the cluster; the row follows when it has taken them.
+        new.clone().apply(&mut cluster);
+    }
     Ok(Begin::Go(Box::new(Material {
         node_groups,
         upgrade_to,
@@ -151,8 +155,8 @@ fn record_start(
         return Err(JournalError::Stale);
     }
     let args = Args {
-        work: operation.args.work.clone(),
         started: Some(start.started.clone()),
+        ..operation.args.clone()
     };
     let bytes = args.to_bytes().map_err(|error| Unreadable {
         operation: operation.id.to_string(),

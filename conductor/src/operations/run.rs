@@ -31,8 +31,9 @@ use super::notice::{Notice, Seen};
 use super::retry::{self, Decision, Failure, FailureClass, History};
 use super::settle;
 use super::state::State;
+use crate::certificates::CertificateRefs;
 use crate::drivers::DriverReport;
-use crate::workflows::{self, DriverRef, Step};
+use crate::workflows::{self, DriverRef, OperationKind, Step};
 use effect::Effect;
 
 /// The two ways in which the process asks its operations to stop.
@@ -154,6 +155,7 @@ impl Run {
             reached(kind, step.as_str(), Border::AfterEffect).await;
             let state = match effect {
                 Effect::Chosen(driver) => self.chosen(step, driver).await?,
+                Effect::Certified(refs) => self.certified(step, refs).await?,
                 Effect::Returned(report) => Some(self.returned(*report, material.panics).await?),
                 Effect::Failed(failure) => Some(self.failed(failure, material.panics).await?),
                 Effect::Refused(fault) => Some(self.refused(fault).await?),
@@ -222,14 +224,7 @@ impl Run {
     }
 
     async fn chosen(&mut self, step: Step, driver: DriverRef) -> Result<Option<State>, JournalError> {
-        let Some(next) = workflows::step_after(self.operation.kind, Some(step)) else {
-            // No workflow ends with the choice of a driver; a journal that says so is damaged.
-            return Err(JournalError::Unreadable(Unreadable {
-                operation: self.operation.id.to_string(),
-                column: "step",
-                detail: format!("{step} is the last step of {}", self.operation.kind),
-            }));
-        };
+        let next = self.after(step)?;
         let chosen = driver.clone();
         self.write(move |conn, lease, operation| {
             lease::fence(conn, lease)?;
@@ -244,6 +239,52 @@ impl Run {
         operation.step = next;
         self.operation = Arc::new(operation);
         Ok(None)
+    }
+
+    /// New certificates are stored: a new cluster's are in its row from now on, others wait for the driver.
+    async fn certified(&mut self, step: Step, refs: CertificateRefs) -> Result<Option<State>, JournalError> {
+        let next = self.after(step)?;
+        let mut args = self.operation.args.clone();
+        let is_new = self.operation.kind == OperationKind::ClusterCreate;
+        if !is_new {
+            args.certificates = Some(refs.clone());
+        }
+        let bytes = args
+            .to_bytes()
+            .map_err(|error| self.unreadable("args", error.to_string()))?;
+        self.write(move |conn, lease, operation| {
+            lease::fence(conn, lease)?;
+            if is_new {
+                crate::store::clusters::set_certificates(conn, &operation.cluster, &refs)?;
+            } else {
+                fenced::set_args(conn, lease, &bytes)?;
+            }
+            fenced::result(conn, lease, step, next, None)
+        })
+        .await?;
+        let mut operation = Operation::clone(&self.operation);
+        operation.args = args;
+        operation.step = next;
+        self.operation = Arc::new(operation);
+        Ok(None)
+    }
+
+    fn after(&self, step: Step) -> Result<Step, JournalError> {
+        // Every workflow ends with a driver call; a journal that says otherwise is damaged.
+        workflows::step_after(self.operation.kind, Some(step)).ok_or_else(|| {
+            self.unreadable(
+                "step",
+                format!("{step} is the last step of {}", self.operation.kind),
+            )
+        })
+    }
+
+    fn unreadable(&self, column: &'static str, detail: String) -> JournalError {
+        JournalError::Unreadable(Unreadable {
+            operation: self.operation.id.to_string(),
+            column,
+            detail,
+        })
     }
 
     async fn returned(&self, report: DriverReport, panics: u32) -> Result<State, JournalError> {

@@ -9,6 +9,7 @@ use magnum_common::db::{AnyConnection, DbError, schema};
 use magnum_common::ids::{ClusterUuid, TemplateUuid};
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, HealthStatus, StringMap};
 
+use crate::certificates::CertificateRefs;
 use crate::drivers::ClusterChanges;
 
 use schema::cluster::dsl as c;
@@ -100,6 +101,24 @@ pub fn set_status(
         None => diesel::update(row).set(set).execute(conn)?,
     };
     Ok(changed > 0)
+}
+
+/// The certificates that the cluster has from now on.
+pub fn set_certificates(
+    conn: &mut AnyConnection,
+    uuid: &ClusterUuid,
+    refs: &CertificateRefs,
+) -> Result<(), DbError> {
+    diesel::update(c::cluster.filter(c::uuid.eq(uuid.as_str())))
+        .set((
+            c::ca_cert_ref.eq(Some(&refs.ca)),
+            c::magnum_cert_ref.eq(Some(&refs.magnum)),
+            c::etcd_ca_cert_ref.eq(Some(&refs.etcd_ca)),
+            c::front_proxy_ca_cert_ref.eq(Some(&refs.front_proxy_ca)),
+            c::updated_at.eq(Some(RowTime::now())),
+        ))
+        .execute(conn)?;
+    Ok(())
 }
 
 /// The template that the cluster follows from now on.

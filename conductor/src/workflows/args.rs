@@ -5,6 +5,7 @@ use magnum_common::model::ClusterStatus;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::OperationKind;
+use crate::certificates::CertificateRefs;
 
 /// What is to be done. Payload of the journal: only ever add optional fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +63,8 @@ pub enum Work {
         node_group: NodeGroupUuid,
     },
     /// The rows say the rest.
+    RotateCaCertificate {},
+    /// The rows say the rest.
     CredentialRotate {},
 }
 
@@ -77,6 +80,7 @@ impl Work {
             Self::NodegroupCreate { .. } => OperationKind::NodegroupCreate,
             Self::NodegroupUpdate { .. } => OperationKind::NodegroupUpdate,
             Self::NodegroupDelete { .. } => OperationKind::NodegroupDelete,
+            Self::RotateCaCertificate {} => OperationKind::RotateCaCertificate,
             Self::CredentialRotate {} => OperationKind::CredentialRotate,
         }
     }
@@ -90,7 +94,10 @@ impl Work {
             | Self::NodegroupCreate { node_group }
             | Self::NodegroupUpdate { node_group }
             | Self::NodegroupDelete { node_group } => Some(node_group),
-            Self::ClusterCreate { .. } | Self::ClusterDelete {} | Self::CredentialRotate {} => None,
+            Self::ClusterCreate { .. }
+            | Self::ClusterDelete {}
+            | Self::RotateCaCertificate {}
+            | Self::CredentialRotate {} => None,
         }
     }
 }
@@ -131,6 +138,9 @@ pub struct Args {
     /// `None` while another operation of the cluster is in the way: then the rows do not show this one yet.
     #[serde(default)]
     pub started: Option<Started>,
+    /// New certificates that are not the cluster's yet.
+    #[serde(default)]
+    pub certificates: Option<CertificateRefs>,
 }
 
 /// Arguments in the journal that this program cannot read.
@@ -162,7 +172,11 @@ impl Args {
 
 impl From<Work> for Args {
     fn from(work: Work) -> Self {
-        Self { work, started: None }
+        Self {
+            work,
+            started: None,
+            certificates: None,
+        }
     }
 }
 
@@ -227,7 +241,11 @@ mod tests {
                 None,
             ),
         ] {
-            let args = Args { work, started };
+            let args = Args {
+                work,
+                started,
+                certificates: None,
+            };
             let bytes = args.to_bytes().unwrap();
             assert_eq!(Args::from_bytes(&bytes).unwrap(), args);
         }

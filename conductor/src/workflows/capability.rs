@@ -45,6 +45,10 @@ pub fn check(work: &Work, groups: &[NodeGroup], driver: &DriverInfo) -> Result<(
             "Upgrading a cluster of driver {}",
             driver.name
         ))),
+        Work::RotateCaCertificate {} if !can.rotate_ca => Err(Fault::new(
+            Exception::NotSupported,
+            "'rotate_ca_certificate' is not supported by this driver.",
+        )),
         Work::CredentialRotate {} if !can.rotate_credential => Err(Fault::new(
             Exception::NotSupported,
             "Credential rotation is not supported by driver.",
@@ -56,6 +60,7 @@ pub fn check(work: &Work, groups: &[NodeGroup], driver: &DriverInfo) -> Result<(
         | Work::NodegroupCreate { .. }
         | Work::NodegroupUpdate { .. }
         | Work::NodegroupDelete { .. }
+        | Work::RotateCaCertificate {}
         | Work::CredentialRotate {} => Ok(()),
     }
 }
@@ -120,6 +125,7 @@ mod tests {
         for (work, capability) in [
             (upgrade, "upgrade"),
             (resize("w", 1, &["server-1"]), "remove_named_nodes"),
+            (Work::RotateCaCertificate {}, "rotate_ca"),
             (Work::CredentialRotate {}, "rotate_credential"),
         ] {
             assert_eq!(refusal(&work, &[]), Some(Exception::NotSupported), "{capability}");

@@ -18,6 +18,7 @@ pub enum OperationKind {
     NodegroupCreate,
     NodegroupUpdate,
     NodegroupDelete,
+    RotateCaCertificate,
     CredentialRotate,
 }
 
@@ -32,6 +33,7 @@ impl OperationKind {
         Self::NodegroupCreate,
         Self::NodegroupUpdate,
         Self::NodegroupDelete,
+        Self::RotateCaCertificate,
         Self::CredentialRotate,
     ];
 
@@ -46,6 +48,7 @@ impl OperationKind {
             Self::NodegroupCreate => "nodegroup_create",
             Self::NodegroupUpdate => "nodegroup_update",
             Self::NodegroupDelete => "nodegroup_delete",
+            Self::RotateCaCertificate => "rotate_ca_certificate",
             Self::CredentialRotate => "credential_rotate",
         }
     }
@@ -61,6 +64,7 @@ impl OperationKind {
             | Self::NodegroupCreate
             | Self::NodegroupUpdate
             | Self::NodegroupDelete
+            | Self::RotateCaCertificate
             | Self::CredentialRotate => Action::Update,
         }
     }
@@ -79,7 +83,7 @@ impl OperationKind {
     /// Whether a driver that cannot do it leaves no trace: the status is put back and the caller gets the
     /// exception. These are calls; of the others, which are casts, the status has to tell.
     pub const fn is_put_back_when_unsupported(self) -> bool {
-        matches!(self, Self::ClusterUpgrade)
+        matches!(self, Self::ClusterUpgrade | Self::RotateCaCertificate)
     }
 }
 

@@ -170,6 +170,7 @@ mod tests {
                 }),
             }),
             work,
+            certificates: None,
         }
     }
 

@@ -25,7 +25,9 @@ pub fn allowed(kind: OperationKind, status: Option<ClusterStatus>) -> Result<(),
     );
     let may = match kind {
         OperationKind::ClusterCreate | OperationKind::ClusterDelete => true,
-        OperationKind::ClusterUpdate | OperationKind::ClusterUpgrade => complete,
+        OperationKind::ClusterUpdate | OperationKind::ClusterUpgrade | OperationKind::RotateCaCertificate => {
+            complete
+        }
         OperationKind::ClusterResize | OperationKind::CredentialRotate => complete || updating,
         OperationKind::NodegroupCreate | OperationKind::NodegroupUpdate | OperationKind::NodegroupDelete => {
             !deleting
@@ -58,7 +60,7 @@ pub fn group_allowed(status: Option<ClusterStatus>) -> Result<(), Fault> {
 const fn doing(kind: OperationKind) -> &'static str {
     match kind {
         OperationKind::ClusterCreate => "Creating a cluster",
-        OperationKind::ClusterUpdate => "Updating a cluster",
+        OperationKind::ClusterUpdate | OperationKind::RotateCaCertificate => "Updating a cluster",
         OperationKind::ClusterDelete => "Deleting a cluster",
         OperationKind::ClusterResize => "Resizing a cluster",
         OperationKind::ClusterUpgrade => "Upgrading a cluster",
@@ -91,7 +93,7 @@ mod tests {
     #[test]
     fn each_kind_begins_in_magnums_set_of_statuses() {
         let updating: Vec<S> = [S::COMPLETE, &[S::UpdateFailed, S::UpdateInProgress]].concat();
-        for kind in [K::ClusterUpdate, K::ClusterUpgrade] {
+        for kind in [K::ClusterUpdate, K::ClusterUpgrade, K::RotateCaCertificate] {
             assert_eq!(refused(kind), all_but(S::COMPLETE), "{kind}");
         }
         for kind in [K::ClusterResize, K::CredentialRotate] {

@@ -60,7 +60,7 @@ pub fn start<'a>(
             None
         }
         // Magnum leaves the group's status alone here, and its users know it so.
-        Work::ClusterUpdate { .. } | Work::CredentialRotate {} => None,
+        Work::ClusterUpdate { .. } | Work::RotateCaCertificate {} | Work::CredentialRotate {} => None,
         Work::ClusterResize { .. } | Work::ClusterUpgrade { .. } | Work::NodegroupUpdate { .. } => {
             Some(ClusterStatus::UpdateInProgress)
         }

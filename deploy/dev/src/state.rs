@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use magnum_common::config::{AuthStrategy, Settings};
+use magnum_common::config::{AuthStrategy, CertManagerType, KeyType, Settings};
 use magnum_common::secret::Secret;
 use serde_json::json;
 
@@ -90,6 +90,8 @@ impl State {
         settings.conductor.status_poll_interval = Duration::from_secs(1);
         settings.conductor.shutdown_timeout = Duration::from_secs(3);
         settings.drivers.driver_path = vec![at("drivers")];
+        settings.certificates.cert_manager_type = CertManagerType::X509KeyPair;
+        settings.certificates.key_type = KeyType::EcdsaP256;
         settings
     }
 }

@@ -4,6 +4,7 @@
     <root>/clusters/<cluster uuid>/cluster.json            what was built, and by which operation
     <root>/clusters/<cluster uuid>/<group>/node-<n>/       one folder per node, with node.json in it; <group> is
                                                            the node group's name and the start of its uuid
+    <root>/clusters/<cluster uuid>/certificates.json       which certificates the cluster has
     <root>/clusters/<cluster uuid>/credential.json         what the cluster would use towards a cloud
     <root>/locks/<cluster uuid>                            locked while a call works on the cluster
     <root>/journal.log                                     one JSON line per begin, effect and end
@@ -82,8 +83,9 @@ class Journal:
 WORDS = {"create": "CREATE", "delete": "DELETE"}
 CALLS = (
     "create", "update", "delete", "resize", "upgrade", "create_nodegroup", "update_nodegroup", "delete_nodegroup",
-    "rotate_credential",
+    "rotate_ca", "rotate_credential",
 )
+CERTIFICATES = ("ca_cert_ref", "magnum_cert_ref", "etcd_ca_cert_ref", "front_proxy_ca_cert_ref")
 
 
 class Failure(Exception):
@@ -286,6 +288,8 @@ class Cluster:
         self.build(pause)
         if self.call == "upgrade":
             self.upgrade(pause)
+        if self.call in ("create", "rotate_ca"):
+            write(self.folder / "certificates.json", {name: self.cluster.get(name) for name in CERTIFICATES})
         if self.call == "rotate_credential":
             self.rotate_credential()
         result = self.result("COMPLETE")

@@ -14,10 +14,7 @@ on_every_database! {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         let uuid = world.complete_cluster(&conductor).await;
-        let certificate = "11111111-2222-4333-8444-555555555555";
-        database.execute(&format!(
-            "INSERT INTO x509keypair (uuid, certificate) VALUES ('{certificate}', 'c'); \
-             UPDATE cluster SET etcd_ca_cert_ref = '{certificate}' WHERE uuid = '{uuid}'")).await.unwrap();
+        assert!(world.cluster(&uuid).await.unwrap().front_proxy_ca_cert_ref.is_some());
         let operation = world.record(delete(&uuid)).await;
         conductor.wake();
         world.reaches(&operation, State::Succeeded).await;

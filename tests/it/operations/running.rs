@@ -44,7 +44,7 @@ on_every_database! {
         assert_eq!(calls.len(), 1);
         assert_eq!((calls[0].attempt, calls[0].token.as_deref()), (1, Some("token-of-u")));
         let kinds: Vec<_> = world.events(&operation).await.into_iter().map(|event| event.kind).collect();
-        assert_eq!(kinds, ["accepted", "claimed", "intent", "result", "intent", "ended"]);
+        assert_eq!(kinds, ["accepted", "claimed", "intent", "result", "intent", "result", "intent", "ended"]);
         world.nothing_is_open().await;
     }
 

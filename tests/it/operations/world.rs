@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use async_trait::async_trait;
-use magnum_common::config::{ConductorSection, DatabaseSection};
+use magnum_common::config::{CertManagerType, ConductorSection, DatabaseSection, KeyType, Settings};
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::db::{AnyConnection, Database, migrate};
 use magnum_common::drivers::ResolutionRules;
@@ -14,6 +14,7 @@ use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
 use magnum_common::rpc::{PublishError, ReplyAddress, WireFormat};
 use magnum_common::seal::JournalKey;
 use magnum_common::secret::Secret;
+use magnum_conductor::certificates::Certificates;
 use magnum_conductor::drivers::{Driver, Registry};
 use magnum_conductor::handlers::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade};
 use magnum_conductor::handlers::{Accepted, Acceptor, Command, Incoming};
@@ -157,6 +158,14 @@ impl World {
         ))
     }
 
+    /// Kept in the database, with keys that are made fast.
+    pub fn certificates(&self) -> Certificates {
+        let mut settings = Settings::default();
+        settings.certificates.cert_manager_type = CertManagerType::X509KeyPair;
+        settings.certificates.key_type = KeyType::EcdsaP256;
+        Certificates::new(&settings, self.db.clone(), JournalKey::clone(&self.key)).expect("certificates")
+    }
+
     fn engine(&self, name: &str) -> (Engine, Replies) {
         let (answers, due) = replies::queue();
         let me = ConductorId::new(name);
@@ -166,6 +175,7 @@ impl World {
             drivers: self.drivers(),
             key: Arc::clone(&self.key),
             me: me.clone(),
+            certificates: self.certificates(),
             timing: Arc::new(self.timing.clone()),
             signals: Arc::new(Signals::default()),
             answers,
@@ -372,6 +382,11 @@ pub fn create_pool(cluster: &ClusterUuid) -> (NodeGroup, Incoming) {
 /// The end of a group.
 pub fn delete_group(cluster: &ClusterUuid, group: &NodeGroup) -> Incoming {
     incoming(Command::NodegroupDelete(cluster.clone(), group.uuid.clone()))
+}
+
+/// New certificates.
+pub fn rotate_ca(cluster: &ClusterUuid) -> Incoming {
+    incoming(Command::RotateCaCertificate(cluster.clone()))
 }
 
 /// A new credential.

@@ -22,6 +22,7 @@ pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperati
             let args = Args {
                 work: work.clone(),
                 started: plan.writes.start.as_ref().map(|start| start.started.clone()),
+                certificates: None,
             };
             (State::Queued, args.to_bytes().unwrap_or_default(), None, None)
         }

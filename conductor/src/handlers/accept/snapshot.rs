@@ -10,9 +10,7 @@ use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
 use super::{Incoming, Prepared};
 use crate::handlers::command::Command;
 use crate::handlers::plan::{OpenOperation, Plan, Verdict, View};
-use crate::handlers::{
-    cluster_create, cluster_delete, cluster_resize, cluster_update, credential_rotate, nodegroup,
-};
+use crate::handlers::{cluster_create, cluster_delete, cluster_resize, cluster_update, nodegroup, rotation};
 use crate::operations::journal::{JournalError, read};
 use crate::operations::notice::{NoticeOutcome, Seen, Told};
 use crate::operations::state::State;
@@ -182,7 +180,8 @@ impl Snapshot {
                 nodegroup::plan_update(cluster, uuid, wanted, &view)
             }
             Command::NodegroupDelete(cluster, uuid) => nodegroup::plan_delete(cluster, uuid, &view),
-            Command::CredentialRotate(cluster) => credential_rotate::plan(cluster, &view),
+            Command::RotateCaCertificate(cluster) => rotation::plan_ca(cluster, &view),
+            Command::CredentialRotate(cluster) => rotation::plan_credential(cluster, &view),
         };
         if let Verdict::Queue(work) = &plan.verdict {
             let pinned = self.pinned.get(incoming.command.cluster().as_str());

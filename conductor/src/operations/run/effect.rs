@@ -5,11 +5,13 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
+use magnum_common::context::RequestContext;
 use magnum_common::error::{ErrorClass, Fault};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{Run, permanent};
+use crate::certificates::CertificateRefs;
 use crate::drivers::{DriverCall, DriverError, DriverReport, Task};
 use crate::operations::material::{self, Material};
 use crate::operations::progress::Reporter;
@@ -23,6 +25,7 @@ const STOP_GRACE: Duration = Duration::from_secs(2);
 /// What a step brought.
 pub(super) enum Effect {
     Chosen(DriverRef),
+    Certified(CertificateRefs),
     Returned(Box<DriverReport>),
     Failed(Failure),
     /// The driver cannot do it, by what it says of itself; it was not called.
@@ -55,7 +58,9 @@ impl Run {
             | Step::CreateNodeGroup
             | Step::UpdateNodeGroup
             | Step::DeleteNodeGroup
+            | Step::RotateCa
             | Step::RotateCredential => self.call_driver(material).await,
+            Step::GenerateCertificates => self.generate_certificates(material).await,
         }
     }
 
@@ -98,8 +103,50 @@ impl Run {
             Work::NodegroupCreate { node_group } => Task::CreateNodeGroup(node_group),
             Work::NodegroupUpdate { node_group } => Task::UpdateNodeGroup(node_group),
             Work::NodegroupDelete { node_group } => Task::DeleteNodeGroup(node_group),
+            Work::RotateCaCertificate {} => Task::RotateCa,
             Work::CredentialRotate {} => Task::RotateCredential,
         }
+    }
+
+    /// What an earlier attempt has stored is found again by the operation's id.
+    async fn generate_certificates(&self, material: &Material) -> Effect {
+        let context = match self.context() {
+            Ok(context) => context,
+            Err(effect) => return effect,
+        };
+        let generating = self
+            .engine
+            .certificates
+            .generate(&material.cluster, &context, &self.operation.id);
+        tokio::select! {
+            outcome = generating => match outcome {
+                Ok(refs) => Effect::Certified(refs),
+                Err(error) => Effect::Failed(Failure {
+                    class: FailureClass::Driver(error.class()),
+                    reason: error.to_string(),
+                }),
+            },
+            () = out_of_time(material) => self.timed_out(),
+            () = self.over.cancelled() => Effect::Interrupted,
+            () = self.stops.now.cancelled() => Effect::Interrupted,
+        }
+    }
+
+    /// The context of the request; without it nothing can be done yet.
+    fn context(&self) -> Result<RequestContext, Effect> {
+        material::context(&self.engine.key, &self.operation).map_err(|reason| {
+            Effect::Failed(Failure {
+                class: FailureClass::Driver(ErrorClass::Transient),
+                reason,
+            })
+        })
+    }
+
+    fn timed_out(&self) -> Effect {
+        Effect::Failed(Failure {
+            class: FailureClass::TimedOut,
+            reason: self.engine.timing.timed_out(&self.operation.args),
+        })
     }
 
     async fn call_driver(&self, material: &Material) -> Effect {
@@ -107,14 +154,9 @@ impl Run {
         let Some(driver) = wanted.and_then(|wanted| self.engine.drivers.get(wanted)) else {
             return Effect::Failed(not_loaded_here(wanted));
         };
-        let context = match material::context(&self.engine.key, &self.operation) {
+        let context = match self.context() {
             Ok(context) => context,
-            Err(reason) => {
-                return Effect::Failed(Failure {
-                    class: FailureClass::Driver(ErrorClass::Transient),
-                    reason,
-                });
-            }
+            Err(effect) => return effect,
         };
         let cancel = CancellationToken::new();
         let reporter = Reporter::new();
@@ -131,16 +173,10 @@ impl Run {
             cancel: cancel.clone(),
         };
         let mut working = AssertUnwindSafe(driver.carry_out(&call)).catch_unwind().boxed();
-        let out_of_time = async {
-            match material.time_left {
-                Some(left) => sleep(left).await,
-                None => std::future::pending().await,
-            }
-        };
         let timed_out = tokio::select! {
             outcome = &mut working => return self.effect_of(outcome),
             () = reporter.write_to_journal(&self.engine.db, &self.lease) => false,
-            () = out_of_time => true,
+            () = out_of_time(material) => true,
             () = self.over.cancelled() => false,
             () = self.stops.now.cancelled() => false,
         };
@@ -151,10 +187,7 @@ impl Run {
         match finished {
             // It finished in that very moment: what it did counts.
             Ok(Ok(Ok(report))) => Effect::Returned(Box::new(report)),
-            _ if timed_out => Effect::Failed(Failure {
-                class: FailureClass::TimedOut,
-                reason: self.engine.timing.timed_out(&self.operation.args),
-            }),
+            _ if timed_out => self.timed_out(),
             _ => Effect::Interrupted,
         }
     }
@@ -182,6 +215,14 @@ impl Run {
                 })
             }
         }
+    }
+}
+
+/// Until the operation's deadline; for ever without one.
+async fn out_of_time(material: &Material) {
+    match material.time_left {
+        Some(left) => sleep(left).await,
+        None => std::future::pending().await,
     }
 }
 

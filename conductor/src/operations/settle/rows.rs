@@ -15,6 +15,9 @@ pub(super) fn driver_took_it(conn: &mut AnyConnection, operation: &Operation) ->
     if let Work::ClusterUpgrade { template, .. } = &operation.args.work {
         store::clusters::set_template(conn, &operation.cluster, template)?;
     }
+    if let Some(new) = &operation.args.certificates {
+        store::clusters::set_certificates(conn, &operation.cluster, new)?;
+    }
     Ok(())
 }
 

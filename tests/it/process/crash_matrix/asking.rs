@@ -126,7 +126,7 @@ impl Subject {
             Kind::NodegroupDelete => {
                 json!({"cluster": cluster, "nodegroup": self.group(&self.pool, POOL, 2)})
             }
-            Kind::CredentialRotate => json!({"cluster": cluster}),
+            Kind::RotateCaCertificate | Kind::CredentialRotate => json!({"cluster": cluster}),
         };
         let mut message = raw_rpc::request(self.kind.as_str(), args);
         // The project of the clusters that come from the API.
@@ -178,7 +178,9 @@ impl Subject {
         let workers = find("default-worker").map(|group| group.node_count);
         let pool = find(POOL);
         match self.kind {
-            Kind::ClusterCreate | Kind::CredentialRotate => ensure!(workers == Some(1), "{workers:?}"),
+            Kind::ClusterCreate | Kind::RotateCaCertificate | Kind::CredentialRotate => {
+                ensure!(workers == Some(1), "{workers:?}");
+            }
             Kind::ClusterUpdate => ensure!(workers == Some(2), "{workers:?}"),
             Kind::ClusterResize => ensure!(workers == Some(3), "{workers:?}"),
             Kind::ClusterDelete => ensure!(groups.is_empty(), "{groups:#?}"),
