@@ -65,13 +65,17 @@ on_every_database! {
 
     async fn a_lease_is_kept_as_long_as_the_work_lasts(database: TestDatabase) {
         let mut world = World::new(&database).await;
-        world.timing.lease = Duration::from_millis(900);
+        world.timing.lease = Duration::from_secs(2);
         let gate = Gate::new();
         world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Report(Box::default()))));
         let operation = world.record(create()).await;
         let (_one, _two) = (world.conductor("one"), world.conductor("two"));
         gate.entered().await;
-        tokio::time::sleep(Duration::from_millis(2500)).await;
+        let first = world.row(&operation).await.lease_expires_ms.expect("a lease");
+        magnum_tests::wait::until("the lease to outlive two terms", Duration::from_secs(60), async || {
+            let expires = world.row(&operation).await.lease_expires_ms.unwrap_or(first);
+            (expires - first > 2 * 2000).then_some(()).ok_or(expires - first)
+        }).await.expect("renewals");
         gate.open();
         let row = world.reaches(&operation, State::Succeeded).await;
         assert_eq!((row.attempts, row.lease_epoch), (1, 1), "nobody else took it");
