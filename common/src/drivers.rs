@@ -23,5 +23,5 @@ pub use manifest::{EngineSpec, ExecSpec, MANIFEST_FILE, Manifest, Problem};
 pub use registry::Registry;
 pub use resolution::{
     ImageProperties, Level, ResolutionRequest, ResolutionRules, Resolved, for_existing_cluster,
-    for_unrecorded_cluster, resolve, resolve_stored,
+    for_unrecorded_cluster, resolve, resolve_stored, type_of,
 };

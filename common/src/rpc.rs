@@ -63,7 +63,7 @@ pub use request::{Malformed, ReplyAddress, Request, WireRequest};
 pub use server::{Incoming, RpcServer, reply};
 pub use target::{Names, Route, Target, direct, new_server_id};
 pub use topology::{Argument, Declaration, Exchange, ExchangeKind, Queue};
-pub use transport::{Flow, Health, ListenSpec, Listener, PublishError, Transport, TransportError};
+pub use transport::{Flow, Found, Health, ListenSpec, Listener, PublishError, Transport, TransportError};
 pub use url::{BrokerHost, RabbitUrl, TransportUrl, UrlError};
 
 /// A transport as the settings say. Reads TLS files; the network is first used by a publish or a listener, so
@@ -75,6 +75,27 @@ pub async fn connect(
     connection_name: &str,
 ) -> Result<Arc<dyn Transport>, TransportError> {
     connect_with(RpcOptions::try_from(settings)?, connection_name)
+}
+
+/// What the broker has of the exchange and the queue of requests, by name: for a person who wants to know before a
+/// service is started. Changes nothing. Empty for `fake://`, which has no broker.
+///
+/// # Errors
+/// When the options cannot be used or no host can be reached.
+pub async fn inspect(
+    settings: &Settings,
+    connection_name: &str,
+) -> Result<Vec<(String, Found)>, TransportError> {
+    let options = RpcOptions::try_from(settings)?;
+    let (names, rabbit) = (&options.addressing.names, &options.rabbit);
+    let declarations = [
+        topology::control_exchange(names, rabbit),
+        Declaration::Queue(topology::topic_queue(names.topic_queue(), rabbit)),
+    ];
+    match options.url {
+        TransportUrl::Fake(_) => Ok(Vec::new()),
+        TransportUrl::Rabbit(url) => rabbit::inspect(url, rabbit, connection_name, &declarations).await,
+    }
 }
 
 /// A transport by its options. The network is first used by the first publish or listener.

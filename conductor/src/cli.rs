@@ -5,6 +5,7 @@ pub mod db_manage;
 pub mod driver_manage;
 pub mod operations;
 pub mod run;
+pub mod status;
 
 use std::process::ExitCode;
 

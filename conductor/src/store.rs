@@ -59,3 +59,4 @@ pub mod object_answers;
 pub mod objects;
 pub mod polls;
 pub mod start;
+pub mod upgrade_facts;

@@ -70,6 +70,16 @@ const HOW: &[(&str, How)] = &[
     // docs/configuration.md
     ("magnum-conductor config sample", AsWritten),
     ("magnum-conductor config reference", AsWritten),
+    // docs/upgrade.md. Before the database is there, it has something to say; either way it must not fail itself.
+    (
+        "magnum-status upgrade check",
+        As("magnum-status upgrade check; [ $? -le 2 ]"),
+    ),
+    (
+        "magnum-status upgrade check --json",
+        As("magnum-status upgrade check --json; [ $? -le 2 ]"),
+    ),
+    ("magnum-db-manage version", AsWritten),
     // docs/drivers.md
     ("magnum-driver-manage create mine", AsWritten),
     ("magnum-driver-manage check mine", AsWritten),

@@ -33,5 +33,6 @@ mod process;
 mod query_counts;
 mod rest;
 mod rows;
+mod status_command;
 mod status_sync;
 mod wire;

@@ -13,6 +13,7 @@
 //! where Python keeps a pool.
 
 mod declare;
+mod inspect;
 mod listener;
 mod open;
 mod reconnect;
@@ -33,7 +34,8 @@ use self::open::Opener;
 use self::sender::Sender;
 use super::message::OutgoingMessage;
 use super::options::RabbitOptions;
-use super::transport::{Health, ListenSpec, Listener, PublishError, Transport, TransportError};
+use super::topology::Declaration;
+use super::transport::{Found, Health, ListenSpec, Listener, PublishError, Transport, TransportError};
 use super::url::RabbitUrl;
 
 /// A transport to the brokers of `url`. Reads the TLS files; touches the network later.
@@ -52,6 +54,19 @@ pub(super) fn connect(
         listeners: Arc::new(ListenerCounts::default()),
         stop: CancellationToken::new(),
     }))
+}
+
+/// What the broker has of these declarations; see [`inspect`].
+pub(super) async fn inspect(
+    url: RabbitUrl,
+    options: &RabbitOptions,
+    name: &str,
+    declarations: &[Declaration],
+) -> Result<Vec<(String, Found)>, TransportError> {
+    let opener = Opener::new(url, options, name)?;
+    inspect::inspect(&opener, declarations)
+        .await
+        .map_err(TransportError::Unreachable)
 }
 
 struct RabbitTransport {

@@ -113,6 +113,20 @@ pub enum TransportError {
     /// It was closed.
     #[error("the transport is closed")]
     Closed,
+    /// No host of the list can be used: one reason for each.
+    #[error("no connection to the broker: {0}")]
+    Unreachable(String),
+}
+
+/// What a broker has under a name that we would declare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing.
+    Nothing,
+    /// What we would declare.
+    AsConfigured,
+    /// Something with other arguments; what to do about it.
+    Otherwise(&'static str),
 }
 
 /// State of the connections, for health checks.

@@ -111,7 +111,7 @@ impl<'a> Declarer<'a> {
     }
 }
 
-async fn create(channel: &Channel, declaration: &Declaration, passive: bool) -> lapin::Result<()> {
+pub(super) async fn create(channel: &Channel, declaration: &Declaration, passive: bool) -> lapin::Result<()> {
     match declaration {
         Declaration::Exchange(exchange) => {
             let kind = match exchange.kind {
@@ -207,7 +207,7 @@ fn field_table(arguments: &Arguments) -> FieldTable {
 }
 
 /// The option behind the argument that the broker complains about. Only for people: nothing depends on it.
-fn option_to_align(text: &str) -> &'static str {
+pub(super) fn option_to_align(text: &str) -> &'static str {
     const OPTIONS: &[(&str, &str)] = &[
         (
             "'x-queue-type'",

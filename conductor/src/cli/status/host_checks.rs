@@ -1,0 +1,180 @@
+//! What this host has and can reach: broker, database, key file, driver folders.
+
+use magnum_common::config::Settings;
+use magnum_common::db::migrate::{self, HEAD, Revision};
+use magnum_common::db::{Database, DatabaseUrl, DbError, PoolOptions};
+use magnum_common::drivers::{Registry, discover};
+use magnum_common::rpc::{self, Found, RabbitOptions};
+use magnum_common::seal::{JournalKey, SealError};
+
+use super::report::Finding;
+use crate::store::upgrade_facts::Facts;
+
+/// Whether requests can be taken, and are kept while the broker restarts.
+pub(super) async fn broker(settings: &Settings) -> Finding {
+    let mut finding = Finding::of("Message broker");
+    let things = match rpc::inspect(settings, "magnum-status").await {
+        Ok(things) => things,
+        Err(error) => {
+            finding.fail(format!("[DEFAULT] transport_url: {error}"));
+            return finding;
+        }
+    };
+    let is_durable = RabbitOptions::try_from(&settings.rabbit).is_ok_and(|options| options.durable_topics());
+    if !things.is_empty() && !is_durable {
+        finding.warn(
+            "The queue of requests is not durable: requests that the broker has confirmed are lost when it restarts. \
+             Set [oslo_messaging_rabbit] rabbit_quorum_queue = true for all services, and delete the old queue and \
+             exchange while none of them runs.",
+        );
+    }
+    for (name, found) in things {
+        if let Found::Otherwise(advice) = found {
+            finding.warn(format!(
+                "{name} exists with other arguments than the options say, and will be used as it is: {advice}."
+            ));
+        }
+    }
+    finding
+}
+
+/// Driver folders, and which cannot be loaded.
+pub(super) fn driver_folders(settings: &Settings) -> (Registry, Finding) {
+    let mut finding = Finding::of("Driver folders");
+    let mut registry = Registry::default();
+    for outcome in discover(&settings.drivers.driver_path) {
+        match outcome {
+            Ok(folder) => {
+                registry.insert(folder.manifest.info);
+            }
+            Err(error) => finding.warn(format!("{}: {}", error.dir.display(), error.reason())),
+        }
+    }
+    (registry, finding)
+}
+
+/// What was found out about the database.
+pub(super) struct Looked {
+    pub(super) findings: Vec<Finding>,
+    /// What is in it, when it can be read.
+    pub(super) facts: Option<Facts>,
+}
+
+/// Whether it answers, where it stands, and what is in it.
+pub(super) async fn database(settings: &Settings) -> Looked {
+    let mut finding = Finding::of("Database");
+    let version = match migrate::version(&settings.database).await {
+        Ok(version) => version,
+        Err(error) => {
+            finding.fail(format!("[database] connection: {error}"));
+            return Looked {
+                findings: vec![finding],
+                facts: None,
+            };
+        }
+    };
+    let Some(name) = version.magnum else {
+        finding.fail(
+            "There are no tables of Magnum, or none whose revision is known: run `magnum-db-manage upgrade`.",
+        );
+        return Looked {
+            findings: vec![finding],
+            facts: None,
+        };
+    };
+    let Some(revision) = Revision::named(&name).filter(|_| name != "head") else {
+        finding.fail(format!(
+            "Magnum's tables are at revision {name}, which this release does not know. Of an older Magnum: run the \
+             magnum-db-manage of Magnum 18 to 23 first. Of a newer one: use a newer release of this program."
+        ));
+        return Looked {
+            findings: vec![finding],
+            facts: None,
+        };
+    };
+    if revision != HEAD {
+        finding.fail(format!(
+            "Magnum's tables are at revision {revision} (Magnum 18 to 22): stop the services of that release and run \
+             `magnum-db-manage upgrade`, which takes them to {HEAD} as Magnum 23 does."
+        ));
+    }
+    let mut ours = Finding::of("Tables of this release");
+    if !version.pending.is_empty() {
+        ours.fail(format!(
+            "Missing: {}. Run `magnum-db-manage upgrade`, which adds them beside Magnum's; services need not stop for it.",
+            version.pending.join(", ")
+        ));
+    }
+    let has_ours = version.pending.is_empty();
+    let facts = match facts(settings, revision, has_ours).await {
+        Ok(facts) => Some(facts),
+        Err(error) => {
+            finding.fail(format!("The tables cannot be read: {error}"));
+            None
+        }
+    };
+    Looked {
+        findings: vec![finding, ours],
+        facts,
+    }
+}
+
+async fn facts(settings: &Settings, revision: Revision, has_ours: bool) -> Result<Facts, DbError> {
+    let options = PoolOptions {
+        connect_attempts: Some(1),
+        max_connections: 1,
+        ..PoolOptions::from(&settings.database)
+    };
+    let url = DatabaseUrl::parse(settings.database.connection.expose())?;
+    let fresh = settings.default.service_down_time;
+    Database::open(url, options)
+        .await?
+        .run(move |conn| Facts::read(conn, revision, has_ours, fresh))
+        .await
+}
+
+/// The key that seals users' tokens.
+pub(super) fn journal_key(settings: &Settings) -> (Option<JournalKey>, Finding) {
+    let mut finding = Finding::of("Journal key");
+    match JournalKey::load(&settings.conductor.journal_key_file) {
+        Ok(key) => return (Some(key), finding),
+        Err(missing @ SealError::Missing { .. }) => finding.warn(format!("[conductor] {missing}.")),
+        Err(error) => finding.fail(format!("[conductor] journal_key_file: {error}.")),
+    }
+    (None, finding)
+}
+
+/// Whether the key opens what other conductors have sealed: it must be the same file on every host.
+pub(super) fn open_operations(key: Option<&JournalKey>, facts: &Facts, mut finding: Finding) -> Finding {
+    let sealed: Vec<&[u8]> = facts
+        .open
+        .iter()
+        .filter_map(|(_, context)| context.as_deref())
+        .collect();
+    let closed = sealed
+        .iter()
+        .filter(|context| key.is_none_or(|key| key.open(context).is_err()))
+        .count();
+    if closed > 0 {
+        finding.fail(format!(
+            "{closed} of {} unfinished operations were sealed with a key that is not in [conductor] journal_key_file: \
+             copy the file from the conductor that accepted them.",
+            sealed.len()
+        ));
+    }
+    finding
+}
+
+/// Heartbeats of services.
+pub(super) fn services(facts: &Facts) -> Finding {
+    let mut finding = Finding::of("Service records");
+    let nameless = facts.services_without_host;
+    if nameless > 0 {
+        finding.warn(format!(
+            "magnum_service has {} without a host: a Python conductor ran without [DEFAULT] host. Two of them end \
+             the heartbeats of Python conductors for ever. Set host for those, and delete the rows.",
+            super::cluster_checks::count(nameless, "row", "rows")
+        ));
+    }
+    finding
+}

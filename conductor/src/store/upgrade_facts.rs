@@ -1,0 +1,105 @@
+//! What a database holds that matters before this release is started on it: read for `magnum-status`, and nothing
+//! is written. Works on Magnum's tables at either revision that this release knows, and with or without ours.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use magnum_common::db::migrate::Revision;
+use magnum_common::db::read::announced_drivers::{self, AnnouncedDriver};
+use magnum_common::db::read::{Page, Tenancy, clusters, records};
+use magnum_common::db::{AnyConnection, DbError, schema};
+use magnum_common::model::{Cluster, ClusterTemplate};
+
+use crate::operations::State;
+use crate::workflows::DriverRef;
+
+/// All of it.
+pub struct Facts {
+    /// Every cluster that can be read.
+    pub clusters: Vec<Cluster>,
+    /// Their templates, by uuid.
+    pub templates: HashMap<String, ClusterTemplate>,
+    /// The driver that built a cluster, by its uuid, when ours did.
+    pub built_by: HashMap<String, DriverRef>,
+    /// Clusters with a user or a trust of their own in Keystone, from the time of Heat.
+    pub with_trust: i64,
+    /// Rows of services without a host.
+    pub services_without_host: usize,
+    /// Uuids in `x509keypair`.
+    pub key_pairs: HashSet<String>,
+    /// What running conductors have announced.
+    pub announced: Vec<AnnouncedDriver>,
+    /// Operations that have not ended: the cluster, and the sealed context.
+    pub open: Vec<(String, Option<Vec<u8>>)>,
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+impl Facts {
+    /// Reads them. `has_ours`: whether our tables are there. `fresh`: how old an announcement may be.
+    pub fn read(
+        conn: &mut AnyConnection,
+        revision: Revision,
+        has_ours: bool,
+        fresh: Duration,
+    ) -> Result<Self, DbError> {
+        let all = clusters::list(
+            conn,
+            &Tenancy::All,
+            &clusters::Filter::default(),
+            &Page::default(),
+        )?;
+        let used: HashSet<&str> = all.iter().map(|one| one.cluster_template_id.as_str()).collect();
+        let templates = super::clusters::templates(conn, &used.into_iter().collect::<Vec<_>>())?;
+        let with_trust = match revision {
+            Revision::C0f832afc4fd => {
+                let query = "SELECT COUNT(*) AS n FROM cluster WHERE trust_id IS NOT NULL OR trustee_user_id IS NOT NULL";
+                diesel::sql_query(query).get_result::<Count>(conn)?.n
+            }
+            // The columns are gone, and with them what they said.
+            Revision::B3e1cf4a2d5e => 0,
+        };
+        let services = records::services(conn)?;
+        let key_pairs: Vec<Option<String>> = schema::x509keypair::table
+            .select(schema::x509keypair::uuid)
+            .load(conn)?;
+        let mut facts = Self {
+            clusters: all,
+            templates,
+            built_by: HashMap::new(),
+            with_trust,
+            services_without_host: services.iter().filter(|one| one.host.is_none()).count(),
+            key_pairs: key_pairs.into_iter().flatten().collect(),
+            announced: Vec::new(),
+            open: Vec::new(),
+        };
+        if has_ours {
+            facts.read_ours(conn, fresh)?;
+        }
+        Ok(facts)
+    }
+
+    fn read_ours(&mut self, conn: &mut AnyConnection, fresh: Duration) -> Result<(), DbError> {
+        use schema::conductor_cluster_driver::dsl as d;
+        use schema::conductor_operation::dsl as op;
+        let built: Vec<(String, String, String)> = d::conductor_cluster_driver
+            .select((d::cluster_uuid, d::driver, d::version))
+            .load(conn)?;
+        self.built_by = built
+            .into_iter()
+            .map(|(cluster, name, version)| (cluster, DriverRef { name, version }))
+            .collect();
+        self.announced = announced_drivers::list(conn, fresh)?;
+        self.open = op::conductor_operation
+            .filter(op::state.eq_any(State::OPEN.iter().map(|state| state.as_str())))
+            .select((op::cluster_uuid, op::context))
+            .load(conn)?;
+        Ok(())
+    }
+}
