@@ -38,7 +38,7 @@ class Names:
         if text.startswith('-----BEGIN CERTIFICATE-----'):
             return certificate(text)
         # What a conductor adds to a failure for Magnum's developers.
-        text = text.split('\nTraceback (most recent call last):')[0]
+        text = text.split('\nTraceback (most recent call last):')[0].rstrip('\n')
         text = re.sub('req-' + UUID.pattern, '<request>', text.replace(API.removesuffix('/v1'), '<api>'))
         text = UUID.sub(lambda found: names.setdefault(found[0], '<uuid %d>' % (len(names) + 1)), text)
         return TIME.sub('<time>', text)

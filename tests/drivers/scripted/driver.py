@@ -140,11 +140,12 @@ def main():
         return answer({'result': {}})
     return answer({'result': {
         'cluster': {'status': status, 'stack_id': 'scripted-' + cluster, 'api_address': 'https://192.0.2.1:6443'},
-        'node_groups': [seen(group, call, request.get('node_group'), status) for group in request['node_groups']]}})
+        'node_groups': [seen(group, call, request, status) for group in request['node_groups']]}})
 
 
-def seen(group, call, target, status):
+def seen(group, call, request, status):
     """How a node group is after a call: the one that the call is about, or all of them, as the cluster."""
+    target = request.get('node_group')
     if target is not None and group['uuid'] != target:
         return {'uuid': group['uuid']}
     if call == 'create_nodegroup':
@@ -152,7 +153,8 @@ def seen(group, call, target, status):
     if call == 'delete_nodegroup':
         return {'uuid': group['uuid'], 'status': status.replace('UPDATE', 'DELETE')}
     addresses = ['192.0.2.%d' % (n + 10) for n in range(group['node_count'])]
-    return {'uuid': group['uuid'], 'status': status, 'node_addresses': addresses}
+    after = {'uuid': group['uuid'], 'status': status, 'node_addresses': addresses}
+    return dict(after, image_id=request['new_template']['image_id']) if call == 'upgrade' else after
 
 
 main()

@@ -2,7 +2,8 @@
 //! conductor behind the API, once with ours. What the client sees must be the same but for the rows of
 //! [`DIFFERENCES`], each of which stands in `docs/differences.md`.
 //!
-//! The APIs are Magnum's, under a WSGI server, and ours.
+//! The APIs are Magnum's, under a WSGI server (which reads the database) and as the command `magnum-api` (which asks
+//! a conductor for every object), and ours.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,6 +23,10 @@ const WITH_MAGNUMS_API: &[&str] = &[
     "create",
     "cloud",
     "update",
+    "resize",
+    "node_groups",
+    "upgrade",
+    "credentials",
     "quotas",
     "statistics",
     "services",
@@ -227,6 +232,11 @@ fn every_difference_stands_in_the_document() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_of_magnums_api_under_wsgi_sees_no_other_conductor() -> Result<()> {
     no_difference(Api::Magnums(Served::Wsgi), WITH_MAGNUMS_API).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_of_the_command_magnum_api_sees_no_other_conductor() -> Result<()> {
+    no_difference(Api::Magnums(Served::Script), WITH_MAGNUMS_API).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -74,11 +74,10 @@ class Scripted(driver.Driver):
             _write(dict(about, event='end', outcome=call.upper() + '_COMPLETE'))
 
     def _settle(self, cluster, status):
+        """The group that the call was about, which the conductor marked; without one, all of them."""
         cluster.status = status
-        for group in cluster.nodegroups:
-            if group.status == Status.DELETE_IN_PROGRESS and not group.is_default:
-                group.destroy()
-                continue
+        groups = cluster.nodegroups
+        for group in [group for group in groups if group.status == Status.UPDATE_IN_PROGRESS] or groups:
             group.status = status
             group.node_addresses = _addresses(group)
             group.save()
