@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use magnum_tests::bench::{Calls, Casts, Ground};
+use magnum_tests::bench::{Calls, Casts, Ground, Objects};
 use magnum_tests::mariadb::Mariadb;
 use magnum_tests::process::built;
 use magnum_tests::rabbitmq::Rabbitmq;
@@ -74,5 +74,19 @@ async fn a_limit_ends_calls_and_what_was_made_is_measured() -> Result<()> {
     };
     let made = column(&calls.run(&ground().await?).await?.json(), "calls");
     assert!(made.iter().all(|calls: &Value| *calls != json!(0.0)), "{made:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_conductors_answer_every_question_about_a_cluster() -> Result<()> {
+    let objects = Objects {
+        messages: 160,
+        peer_messages: 32,
+        limit: Duration::from_secs(60),
+    };
+    let json = objects.run(&ground().await?).await?.json();
+    assert_eq!(column(&json, "contestant"), ["ours", "ours", "Magnum", "Magnum"]);
+    assert_eq!(column(&json, "calls"), [160.0, 160.0, 32.0, 32.0]);
+    assert_eq!(json["goals"].as_array().map(Vec::len), Some(7));
     Ok(())
 }

@@ -67,6 +67,10 @@ const HOW: &[(&str, How)] = &[
         "cargo run --release -p magnum-tests --bin bench -- calls",
         As("bench calls --help"),
     ),
+    (
+        "cargo run --release -p magnum-tests --bin bench -- objects",
+        As("bench objects --help"),
+    ),
     // docs/configuration.md
     ("magnum-conductor config sample", AsWritten),
     ("magnum-conductor config reference", AsWritten),

@@ -26,6 +26,7 @@ mod house;
 mod magnum_dev;
 mod migrations;
 mod objects;
+mod objects_rpc;
 mod operations;
 mod peers;
 mod probe;

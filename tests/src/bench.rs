@@ -19,6 +19,7 @@ mod casts;
 mod journal;
 mod load;
 mod measure;
+mod objects;
 mod report;
 mod serve;
 mod usage;
@@ -36,6 +37,7 @@ use crate::rabbitmq::Rabbitmq;
 
 pub use calls::Calls;
 pub use casts::Casts;
+pub use objects::Objects;
 pub use report::Report;
 
 /// The command line.
@@ -52,6 +54,8 @@ pub enum Command {
     Casts(Casts),
     /// Calls by 1 and by 16 callers: rate, latency, processor time, memory, start
     Calls(Calls),
+    /// Cluster.get_by_uuid through the objects RPC by 1 and by 16 callers: our conductor and the real Magnum's
+    Objects(Objects),
     /// One contestant's server, started by the others.
     #[command(hide = true)]
     Serve(serve::Serve),
@@ -82,6 +86,7 @@ pub fn main(command: Command) -> ExitCode {
         Command::Serve(serve) => block_on(serve.run()),
         Command::Casts(casts) => block_on(on_own_servers(async |ground| casts.run(ground).await)),
         Command::Calls(calls) => block_on(on_own_servers(async |ground| calls.run(ground).await)),
+        Command::Objects(objects) => block_on(on_own_servers(async |ground| objects.run(ground).await)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

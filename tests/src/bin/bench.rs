@@ -1,4 +1,4 @@
-//! `bench casts|calls`: ours, a real oslo.messaging peer, and a bare consumer, side by side on one broker.
+//! `bench casts|calls|objects`: ours, a real peer, and a bare consumer, side by side on one broker.
 
 use std::process::ExitCode;
 
