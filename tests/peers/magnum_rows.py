@@ -7,6 +7,9 @@ Works as Magnum 22 and as Magnum 23, whichever package Python finds.
 import sys
 
 import peer
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from oslo_utils import encodeutils
 
 NORTH = '11' * 16
 ANNA = 'anna'.encode().hex().ljust(32, '0')
@@ -108,9 +111,24 @@ def remove(cluster):
     found.destroy()
 
 
+def certificates(cluster):
+    """Has Magnum's own manager read a cluster's four certificates, and open their keys."""
+    found = objects.Cluster.get_by_uuid(CONTEXT, cluster)
+    subjects = {}
+    for ref in ('ca_cert_ref', 'magnum_cert_ref', 'etcd_ca_cert_ref', 'front_proxy_ca_cert_ref'):
+        pair = cert_manager.cert_manager.get_backend().CertManager.get_cert(
+            getattr(found, ref), resource_ref=found.uuid, context=CONTEXT)
+        certificate = x509.load_pem_x509_certificate(encodeutils.safe_encode(pair.get_certificate()))
+        key = serialization.load_pem_private_key(
+            encodeutils.safe_encode(pair.get_private_key()), encodeutils.safe_encode(pair.get_private_key_passphrase()))
+        assert key.public_key() == certificate.public_key(), 'the key of %s is not that of its certificate' % ref
+        subjects[ref] = certificate.subject.rfc4514_string()
+    return subjects
+
+
 def release():
     return {'Cluster': objects.Cluster.VERSION, 'NodeGroup': objects.NodeGroup.VERSION, 'base': base.MagnumObject.OBJ_PROJECT_NAMESPACE}
 
 
 peer.emit({'event': 'ready'})
-peer.serve({action.__name__: action for action in (make_template, make_cluster, make_others, read, change, remove, release)})
+peer.serve({action.__name__: action for action in (make_template, make_cluster, make_others, read, change, remove, certificates, release)})

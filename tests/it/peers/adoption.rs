@@ -150,6 +150,22 @@ async fn python_goes_on(deployment: &Deployment, added: &str, clusters: &[String
         "Magnum's upgrade found something to do"
     );
 
+    let mut rows = python.rows().await?;
+    let ours = rows
+        .ask(json!({"do": "certificates", "cluster": added}))
+        .await??;
+    let wanted = json!({
+        "ca_cert_ref": "CN=added", "etcd_ca_cert_ref": "CN=added", "front_proxy_ca_cert_ref": "CN=added",
+        "magnum_cert_ref": "O=system:masters,CN=admin",
+    });
+    ensure!(ours == wanted, "{ours}");
+    let seen = rows.ask(json!({"do": "read"})).await??;
+    let pairs = seen["key_pairs"].as_array().context("key pairs")?.len();
+    ensure!(
+        pairs == 3 * 4,
+        "{pairs} key pairs for three clusters: those of the deleted one are gone with it"
+    );
+
     let _conductor = python.conductor(&deployment.vhost).await?;
     let api = python.api(Served::Wsgi).await?;
     let rest: &Rest = &api.rest;

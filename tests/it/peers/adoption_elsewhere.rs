@@ -34,7 +34,7 @@ async fn magnums_classes_work_on_our_tables(backend: Backend) -> Result<()> {
     rows.ask(json!({"do": "make_others", "cluster": theirs[0]}))
         .await??;
 
-    let _conductor = deployment.conductor("ours").await?;
+    let mut conductor = deployment.conductor("ours").await?;
     let api = deployment.api().await?;
     let rest = api.rest.as_somebody(NORTH, ANNA);
     let shown = rest.get(&format!("/clusters/{}", theirs[0])).await?.expect(200)?;
@@ -88,6 +88,8 @@ async fn magnums_classes_work_on_our_tables(backend: Backend) -> Result<()> {
     let hosts = seen["services"].as_array().context("services")?;
     ensure!(hosts.iter().any(|one| one["host"] == "ours"), "{hosts:#?}");
 
+    // Magnum reads before it writes in one transaction, and so does not wait its turn on SQLite when ours writes.
+    conductor.terminate(PATIENCE).await?;
     for cluster in [&theirs[1], &ours] {
         rows.ask(json!({"do": "change", "cluster": cluster})).await??;
         let shown = rest.get(&format!("/clusters/{cluster}")).await?.expect(200)?;
