@@ -124,8 +124,12 @@ settings! {
     x509: X509Section,
     /// `[oslo_middleware]`
     oslo_middleware: OsloMiddlewareSection,
+    /// `[keystone_auth]`
+    keystone_auth: KeystoneAuthSection,
     /// `[keystone_authtoken]`
     keystone_authtoken: KeystoneAuthtokenSection,
+    /// `[barbican_client]`
+    barbican_client: BarbicanClientSection,
 }
 
 /// The option table by name.

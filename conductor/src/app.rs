@@ -20,7 +20,7 @@ use magnum_common::seal::{JournalKey, SealError};
 use tokio::sync::{Notify, watch};
 
 use self::parts::Parts;
-use crate::certificates::{CertificateError, Certificates};
+use crate::certificates::Certificates;
 use crate::drivers::exec::ExecHost;
 use crate::drivers::exec::guard::{GuardProgram, Timing as GuardTiming};
 use crate::drivers::{Loaded, Registry};
@@ -31,6 +31,7 @@ use crate::operations::notice::{self, NoticeQueue};
 use crate::operations::replies::{self, AnswerSink, Replies};
 use crate::operations::{Engine, Executor, Signals, Timing, sweep};
 use crate::periodic::announce::Announcer;
+use crate::periodic::certificate_removal::CertificateRemoval;
 use crate::periodic::status_sync::{Pace, StatusSync};
 use crate::periodic::{journal_history, journal_metrics, service_heartbeat};
 use crate::rpc::{Consumer, TransportSink};
@@ -58,9 +59,6 @@ pub enum StartError {
         /// Why not.
         source: std::io::Error,
     },
-    /// The certificates' options.
-    #[error(transparent)]
-    Certificates(#[from] CertificateError),
     /// The program does not know its own file.
     #[error("cannot find this program's own file, which guards drivers' programs: {0}")]
     Guard(std::io::Error),
@@ -125,8 +123,8 @@ impl Conductor {
         };
         db::migrate::check(&database).await?;
         let key = Arc::new(JournalKey::load_or_create(&options.journal_key_file)?);
+        let certificates = Certificates::new(settings, database.clone(), JournalKey::clone(&key));
         let me = ConductorId::for_host(&settings.default.host);
-        let certificates = Certificates::new(settings, database.clone(), JournalKey::clone(&key))?;
 
         let reload = Reload {
             registry: Registry::default(),
@@ -236,13 +234,19 @@ impl Conductor {
                 journal_history::run(db, history, stop)
             });
         }
+        let removal = CertificateRemoval {
+            db: database.clone(),
+            me: me.clone(),
+            certificates: certificates.clone(),
+        };
+        parts.spawn("certificate removal", |stop| removal.run(stop));
         let swept = engine.clone();
         parts.spawn("sweep", |stop| sweep::run(swept, stop));
         let executor = Executor::new(engine);
         parts.spawn("operations", |stop| executor.run(stop));
 
         let acceptor = Acceptor::new(database.clone(), drivers, key, me.clone()).with_notices(notices);
-        let answerer = Answerer::new(database.clone());
+        let answerer = Answerer::new(database.clone(), certificates);
         let (addressing, batch) = (Addressing::from(settings), options.accept_batch);
         let (consuming_tx, consuming) = watch::channel(false);
         let wire = Arc::clone(&transport);

@@ -3,7 +3,7 @@
 //! ```text
 //! authority.rs    CAs and the client certificate: what Magnum makes      key.rs    keys, and their encrypted form
 //! signing.rs      a user's request becomes a certificate, or a reason: pure; request.rs and extensions.rs check it
-//! manager.rs      where they are kept: x509keypair.rs, local.rs
+//! manager.rs      where they are kept: x509keypair.rs, barbican.rs, local.rs
 //! ```
 //!
 //! Guarantees: [`Certificates::generate`] may be repeated for one operation, by any conductor, after any crash, and
@@ -33,16 +33,18 @@ use magnum_common::ids::OperationId;
 use magnum_common::model::Cluster;
 use magnum_common::seal::JournalKey;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use self::authority::{Authority, KeyPair, authority_name};
 pub use self::error::{Cause, CertificateError};
 use self::extensions::Rules;
 use self::key::KeyKind;
+use self::manager::barbican::Barbican;
 use self::manager::local::Files;
 use self::manager::x509keypair::Table;
 use self::manager::{CertificateManager, Entry, Sealing, Slot, Stored};
 pub use self::x509::CertificateFormatError;
+use crate::openstack::{Credentials, Session};
 
 /// What Magnum calls the conductor's client certificate in a store.
 const CLIENT_NAME: &str = "Magnum-Conductor";
@@ -80,37 +82,42 @@ struct Inner {
     manager: Box<dyn CertificateManager>,
     kind: KeyKind,
     rules: Rules,
+    /// Something was forgotten that is to be removed.
+    removal: Notify,
     /// As many as there are processors: more keys at once would only all come later.
     workers: Semaphore,
 }
 
 impl Certificates {
-    /// With the manager that `[certificates] cert_manager_type` names. Touches neither store nor network.
-    ///
-    /// # Errors
-    /// The options cannot be used.
-    pub fn new(settings: &Settings, db: Database, key: JournalKey) -> Result<Self, CertificateError> {
+    /// With the manager that `[certificates] cert_manager_type` names. Touches neither store nor network. What is
+    /// missing for Barbican, the default, is told by the first certificate that needs it: a conductor of clusters
+    /// without certificates runs without.
+    pub fn new(settings: &Settings, db: Database, key: JournalKey) -> Self {
         let section = &settings.certificates;
         let sealing = Sealing::new(Arc::new(key), section.seal_private_keys);
         let manager: Box<dyn CertificateManager> = match section.cert_manager_type {
             CertManagerType::X509KeyPair => Box::new(Table::new(db, sealing)),
             CertManagerType::Local => Box::new(Files::new(section.storage_path.clone(), sealing)),
             CertManagerType::Barbican => {
-                return Err(CertificateError::Options(
-                    "[certificates] cert_manager_type: barbican cannot be used yet; write x509keypair or local"
-                        .to_owned(),
-                ));
+                let client = &settings.barbican_client;
+                let session = Credentials::new(settings).and_then(Session::new);
+                Box::new(Barbican::new(
+                    session,
+                    &client.endpoint_type,
+                    client.region_name.clone(),
+                ))
             }
         };
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self {
+        Self {
             inner: Arc::new(Inner {
                 manager,
                 kind: KeyKind::from(settings),
                 rules: Rules::from(&settings.x509),
+                removal: Notify::new(),
                 workers: Semaphore::new(processors),
             }),
-        })
+        }
     }
 
     /// The complete set of a cluster. An earlier attempt of the same operation has left all of it, some or
@@ -182,6 +189,17 @@ impl Certificates {
     /// The store did not do it.
     pub async fn remove(&self, reference: &str) -> Result<(), CertificateError> {
         Ok(self.inner.manager.delete(reference).await.map_err(Cause::from)?)
+    }
+
+    /// Something was just handed to [`crate::store::certificate_removals::forget`]: it need not wait for the next
+    /// round. Saves time, and nothing depends on it.
+    pub fn wake_removal(&self) {
+        self.inner.removal.notify_one();
+    }
+
+    /// Waits for [`Self::wake_removal`].
+    pub async fn removal_wanted(&self) {
+        self.inner.removal.notified().await;
     }
 
     /// A request for a certificate, signed by the CA behind a reference. PEM without a newline at its end.

@@ -8,6 +8,7 @@
 //! | [`cluster_create`], [`cluster_update`], [`cluster_delete`], [`cluster_resize`] (upgrade too), [`nodegroup`], [`rotation`] | those functions |
 //! | [`columns`] | values that no row can hold |
 //! | [`accept`] | reads, plans, writes: one transaction for many messages |
+//! | [`certificates`] | signing requests, and showing CAs |
 //! | [`question`] | what is answered at once instead, without an operation |
 //!
 //! Guarantee: a message is accepted completely (journal and rows) or not at all, and the same message is never
@@ -17,6 +18,7 @@
 
 pub mod accept;
 pub mod arguments;
+pub mod certificates;
 pub mod cluster_create;
 pub mod cluster_delete;
 pub mod cluster_resize;

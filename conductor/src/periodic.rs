@@ -3,6 +3,7 @@
 //! Every loop here survives a database that is away: it logs once, and goes on when it is back.
 
 pub mod announce;
+pub mod certificate_removal;
 pub mod journal_history;
 pub mod journal_metrics;
 pub mod service_heartbeat;

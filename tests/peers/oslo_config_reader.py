@@ -13,6 +13,7 @@ def registered():
     from oslo_log import log
     from oslo_messaging import opts as oslo_messaging
     from oslo_middleware import opts as oslo_middleware
+    from keystoneauth1 import loading as keystoneauth
     from keystonemiddleware import opts as keystonemiddleware
     import magnum.conf
 
@@ -23,6 +24,11 @@ def registered():
     for group, options in (pair for options in lists for pair in options):
         # Required options of features that nobody here uses would refuse every file.
         conf.register_opts([option for option in options if not option.required], group=getattr(group, 'name', group))
+    # What the plug-in for passwords reads; keystoneauth registers it when it is used.
+    for group in ('keystone_auth', 'keystone_authtoken'):
+        for option in keystoneauth.get_auth_plugin_conf_options('password'):
+            option.required = False
+            conf.register_opt(option, group=group)
     # Magnum's own are in its global reader; copy them, so that each request starts afresh.
     known = magnum.conf.CONF
     for entry in known._opts.values():

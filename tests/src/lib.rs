@@ -10,6 +10,7 @@
 //! | [`run_dir`], [`sweep`] | where a run keeps its files; nothing outlives the run, however it ends |
 //! | [`server`], [`ports`], [`wait`] | starting, stopping and waiting for a server process |
 //! | [`rabbitmq`], [`management`], [`certificates`] | the broker; vhosts, queues as the broker sees them; TLS |
+//! | [`openstack`] | Keystone and Barbican |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
 //! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
@@ -34,6 +35,7 @@ pub mod fake_driver;
 pub mod full_disk;
 pub mod management;
 pub mod mariadb;
+pub mod openstack;
 pub mod oslo_peer;
 pub mod ports;
 pub mod postgres;

@@ -132,7 +132,7 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
 ];
 
 /// Sections that a library reads in its own right: only the options that we read ourselves are in the table.
-const SHARED: &[&str] = &["keystone_authtoken"];
+const SHARED: &[&str] = &["keystone_auth", "keystone_authtoken", "barbican_client"];
 
 /// Sections and options of old releases, and what became of them.
 const OLD_SECTIONS: &[(&str, &str)] = &[

@@ -12,6 +12,7 @@ mod default;
 mod drivers;
 mod http;
 mod messaging;
+mod openstack;
 
 pub use api::{ApiSection, AuthStrategy};
 pub use certificates::{
@@ -22,8 +23,9 @@ pub use conductor::ConductorSection;
 pub use database::DatabaseSection;
 pub use default::DefaultSection;
 pub use drivers::{ClusterTypeCheck, DriversSection};
-pub use http::{KeystoneAuthtokenSection, OsloMiddlewareSection};
+pub use http::OsloMiddlewareSection;
 pub use messaging::{LoginMethod, NotificationsSection, RabbitSection};
+pub use openstack::{BarbicanClientSection, KeystoneAuthSection, KeystoneAuthtokenSection};
 
 /// This machine's host name; `localhost` where it has none that can be used.
 fn host_name() -> String {

@@ -21,7 +21,7 @@ pub use keywords::{Choice, Keyword};
 pub use network::{BrokerUrl, DatabaseUrl, HttpUrl, Ip, Listen};
 pub(super) use numbers::processors;
 pub use numbers::{Bool, Days, Float, Int, Minutes, Seconds, Threads};
-pub use texts::{Name, Path, SearchPath, Text};
+pub use texts::{Name, Password, Path, SearchPath, Text};
 
 /// One written form of values of type `T`.
 pub trait Codec<T> {

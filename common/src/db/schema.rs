@@ -281,6 +281,20 @@ diesel::table! {
 }
 
 diesel::table! {
+    /// Certificates of clusters that are gone, still to be removed from the store they are kept in.
+    conductor_certificate_removal (id) {
+        id -> BigInt,
+        reference -> Text,
+        cluster_uuid -> Text,
+        owner -> Nullable<Text>,
+        next_attempt_ms -> BigInt,
+        failures -> Integer,
+        reason -> Nullable<Text>,
+        created_ms -> BigInt,
+    }
+}
+
+diesel::table! {
     /// Magnum's schema revision: one row.
     alembic_version (version_num) {
         version_num -> Text,
@@ -301,4 +315,5 @@ diesel::allow_tables_to_appear_in_same_query!(
     conductor_driver,
     conductor_cluster_driver,
     conductor_object_answer,
+    conductor_certificate_removal,
 );

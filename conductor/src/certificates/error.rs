@@ -37,9 +37,6 @@ impl Cause {
 /// Why something about certificates was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// The options cannot be used.
-    #[error("{0}")]
-    Options(String),
     /// A set is not complete. Begins as Magnum's message.
     #[error("Failed to create certificates for Cluster: {cluster}: {cause}")]
     NotCreated {
@@ -75,7 +72,6 @@ impl CertificateError {
     /// Whether the same may succeed later.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Options(_) => ErrorClass::Permanent,
             Self::NotCreated { cause, .. } | Self::Failed(cause) => cause.class(),
         }
     }
@@ -84,7 +80,7 @@ impl CertificateError {
     pub fn stored(&self) -> &[String] {
         match self {
             Self::NotCreated { stored, .. } => stored,
-            Self::Options(_) | Self::Failed(_) => &[],
+            Self::Failed(_) => &[],
         }
     }
 }
@@ -106,7 +102,7 @@ impl From<CertificateError> for Fault {
                 Exception::X509KeyPairNotFound,
                 format!("A key pair {reference} could not be found."),
             ),
-            CertificateError::Failed(_) | CertificateError::Options(_) => Self::new(
+            CertificateError::Failed(_) => Self::new(
                 Exception::CertificateStorageException,
                 "The cluster's certificate cannot be read from its store; the conductor's log says why",
             ),

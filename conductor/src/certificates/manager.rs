@@ -3,6 +3,7 @@
 //! What a manager stores is found again by the operation it was made for ([`Entry`]). A conductor that is killed
 //! between storing and writing down where has lost nothing: the next attempt of the operation finds it.
 
+pub mod barbican;
 pub mod local;
 mod sealing;
 pub mod x509keypair;
@@ -17,6 +18,7 @@ use magnum_common::seal::SealError;
 use uuid::Uuid;
 
 use super::authority::KeyPair;
+use crate::openstack::ServiceError;
 
 pub(super) use sealing::Sealing;
 
@@ -97,6 +99,9 @@ pub enum ManagerError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Another OpenStack service failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
     /// A sealed key cannot be sealed or opened.
     #[error("certificate {reference}: {source}")]
     Seal {
@@ -124,6 +129,7 @@ impl ManagerError {
         let is_transient = match self {
             Self::Missing(_) | Self::Seal { .. } | Self::Unusable { .. } => false,
             Self::Database(error) => error.is_transient(),
+            Self::Service(error) => return error.class(),
             // Space, mounts and permissions come back without anybody changing the request.
             Self::File { .. } | Self::Interrupted(_) => true,
         };

@@ -12,6 +12,8 @@ use magnum_common::ids::MessageId;
 use serde_json::{Map, Value};
 
 use super::arguments::Arguments;
+use super::certificates;
+use crate::certificates::Certificates;
 use crate::objects_rpc::{Method, ObjectsRpc};
 
 /// What is asked, by the method's name.
@@ -23,6 +25,10 @@ pub enum Topic {
     Federation,
     /// A method of an object.
     Objects(Method),
+    /// `sign_certificate`: a certificate for a request.
+    SignCertificate,
+    /// `get_ca_certificate`: the certificate of one of a cluster's CAs.
+    CaCertificate,
 }
 
 /// A request for an answer.
@@ -46,6 +52,8 @@ impl Topic {
         Some(match method {
             "ping_conductor" => Self::Ping,
             "federation_create" | "federation_update" | "federation_delete" => Self::Federation,
+            "sign_certificate" => Self::SignCertificate,
+            "get_ca_certificate" => Self::CaCertificate,
             _ => return Method::of(method).map(Self::Objects),
         })
     }
@@ -55,13 +63,17 @@ impl Topic {
 #[derive(Clone)]
 pub struct Answerer {
     objects: ObjectsRpc,
+    db: Database,
+    certificates: Certificates,
 }
 
 impl Answerer {
-    /// With what is in this database.
-    pub fn new(db: Database) -> Self {
+    /// With what is in this database, and in the store of certificates.
+    pub fn new(db: Database, certificates: Certificates) -> Self {
         Self {
-            objects: ObjectsRpc::new(db),
+            objects: ObjectsRpc::new(db.clone()),
+            db,
+            certificates,
         }
     }
 
@@ -86,13 +98,28 @@ impl Answerer {
                 } = question;
                 self.objects.answer(method, args, context, message).await
             }
+            Topic::SignCertificate => {
+                certificates::sign_certificate(&self.certificates, &self.db, question.args, &question.context)
+                    .await
+            }
+            Topic::CaCertificate => {
+                certificates::get_ca_certificate(
+                    &self.certificates,
+                    &self.db,
+                    question.args,
+                    &question.context,
+                )
+                .await
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use magnum_common::config::Settings;
     use magnum_common::db::{DatabaseUrl, PoolOptions};
+    use magnum_common::seal::JournalKey;
     use serde_json::json;
 
     use super::*;
@@ -101,9 +128,11 @@ mod tests {
         let Value::Object(args) = args else {
             panic!("arguments are an object");
         };
+        let folder = tempfile::tempdir().unwrap();
+        let key = JournalKey::load_or_create(&folder.path().join("key")).unwrap();
         let url = DatabaseUrl::parse("sqlite://").unwrap();
-        let database = Database::open(url, PoolOptions::default()).await.unwrap();
-        Answerer::new(database)
+        let db = Database::open(url, PoolOptions::default()).await.unwrap();
+        Answerer::new(db.clone(), Certificates::new(&Settings::default(), db, key))
             .answer(Question {
                 topic: Topic::of(method).unwrap(),
                 method: method.into(),

@@ -180,13 +180,12 @@ pub fn apply(conn: &mut AnyConnection, uuid: &ClusterUuid, changes: &ClusterChan
     Ok(())
 }
 
-/// Takes a deleted cluster out of the database: certificates that are rows, node groups, the cluster, and what
-/// we keep beside it. The journal stays. May be repeated.
+/// Takes a deleted cluster out of the database: certificates (those kept elsewhere are remembered as to be removed),
+/// node groups, the cluster, and what we keep beside it. The journal stays. May be repeated.
 pub fn remove(conn: &mut AnyConnection, uuid: &ClusterUuid) -> Result<(), DbError> {
     use schema::conductor_cluster_driver::dsl as d;
     use schema::conductor_cluster_poll::dsl as p;
     use schema::nodegroup::dsl as n;
-    use schema::x509keypair::dsl as k;
 
     if let Some(cluster) = find(conn, uuid)? {
         let certificates: Vec<String> = [
@@ -197,11 +196,8 @@ pub fn remove(conn: &mut AnyConnection, uuid: &ClusterUuid) -> Result<(), DbErro
         ]
         .into_iter()
         .flatten()
-        .filter(|reference| uuid::Uuid::try_parse(reference).is_ok())
         .collect();
-        if !certificates.is_empty() {
-            diesel::delete(k::x509keypair.filter(k::uuid.eq_any(certificates))).execute(conn)?;
-        }
+        super::certificate_removals::forget(conn, uuid, &certificates)?;
     }
     diesel::delete(n::nodegroup.filter(n::cluster_id.eq(uuid.as_str()))).execute(conn)?;
     diesel::delete(c::cluster.filter(c::uuid.eq(uuid.as_str()))).execute(conn)?;

@@ -26,11 +26,11 @@ pub(super) async fn magnum(bench: &Bench, database: &TestDatabase) -> Result<Osl
     OsloPeer::start("magnum_certificates.py", &[path.to_str().context("path")?]).await
 }
 
-fn all(refs: &CertificateRefs) -> [&str; 4] {
+pub(super) fn all(refs: &CertificateRefs) -> [&str; 4] {
     [&refs.ca, &refs.magnum, &refs.etcd_ca, &refs.front_proxy_ca]
 }
 
-fn as_json(refs: &CertificateRefs) -> Value {
+pub(super) fn as_json(refs: &CertificateRefs) -> Value {
     json!({"ca": refs.ca, "magnum": refs.magnum, "etcd_ca": refs.etcd_ca, "front_proxy_ca": refs.front_proxy_ca})
 }
 

@@ -97,7 +97,7 @@ on_every_database! {
         let consumer = Consumer {
             server: RpcServer::start(transport.clone(), &options, "server-1").await.unwrap(),
             transport: transport.clone(),
-            answerer: magnum_conductor::handlers::Answerer::new(world.db.clone()),
+            answerer: world.answerer(),
             acceptor: conductor.acceptor.clone(),
             answers,
             monitors: engine.monitors.clone(),

@@ -17,7 +17,7 @@ use magnum_common::secret::Secret;
 use magnum_conductor::certificates::Certificates;
 use magnum_conductor::drivers::{Driver, Registry};
 use magnum_conductor::handlers::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade};
-use magnum_conductor::handlers::{Accepted, Acceptor, Command, Incoming};
+use magnum_conductor::handlers::{Accepted, Acceptor, Answerer, Command, Incoming};
 use magnum_conductor::operations::answer::Answer;
 use magnum_conductor::operations::journal::rows::EventRow;
 use magnum_conductor::operations::journal::{JournalError, OperationRow, read};
@@ -163,7 +163,7 @@ impl World {
         let mut settings = Settings::default();
         settings.certificates.cert_manager_type = CertManagerType::X509KeyPair;
         settings.certificates.key_type = KeyType::EcdsaP256;
-        Certificates::new(&settings, self.db.clone(), JournalKey::clone(&self.key)).expect("certificates")
+        Certificates::new(&settings, self.db.clone(), JournalKey::clone(&self.key))
     }
 
     fn engine(&self, name: &str) -> (Engine, Replies) {
@@ -196,6 +196,11 @@ impl World {
             engine,
             stop,
         }
+    }
+
+    /// What answers questions.
+    pub fn answerer(&self) -> Answerer {
+        Answerer::new(self.db.clone(), self.certificates())
     }
 
     pub fn acceptor(&self, name: &str) -> Acceptor {

@@ -1,4 +1,4 @@
-//! Sections of the libraries before the API: `[oslo_middleware]` and `[keystone_authtoken]`.
+//! The section of the library before the API: `[oslo_middleware]`.
 
 use crate::config::schema::section;
 
@@ -10,13 +10,5 @@ section! {
         /// Largest request body, in bytes.
         max_request_body_size: usize as Int<1, 1_073_741_824> = 114_688,
             was [("DEFAULT", "max_request_body_size"), ("DEFAULT", "osapi_max_request_body_size")];
-    }
-}
-
-section! {
-    /// Token validation. Options of Keystone's middleware that are not listed have no effect here.
-    KeystoneAuthtokenSection "keystone_authtoken" {
-        /// Keystone as clients reach it; also what drivers get as the authentication URL.
-        www_authenticate_uri: Option<String> as Opt<HttpUrl> = None, was [("keystone_authtoken", "auth_uri")];
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::Codec;
+use crate::secret::Secret;
 
 /// Any text.
 pub struct Text;
@@ -16,6 +17,22 @@ impl Codec<String> for Text {
     }
     fn show(value: &String) -> Option<String> {
         Some(value.clone())
+    }
+}
+
+/// A password; masked wherever it is shown.
+pub struct Password;
+
+impl Codec<Secret> for Password {
+    const SECRET: bool = true;
+    fn form() -> String {
+        "text".into()
+    }
+    fn parse(text: &str) -> Result<Secret, String> {
+        Ok(Secret::new(text))
+    }
+    fn show(_: &Secret) -> Option<String> {
+        Some("***".to_owned())
     }
 }
 

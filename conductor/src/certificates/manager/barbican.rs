@@ -1,0 +1,349 @@
+//! Barbican: a container of type `certificate` whose slots name text secrets, as Magnum keeps them. Any Magnum reads
+//! ours, and ours any Magnum's.
+//!
+//! Names are the one difference: behind Magnum's name of a container or secret stands what it was made for. By it
+//! the next attempt of an operation finds the container, or the secrets that a conductor left which was killed before
+//! it had the container; the first are taken over, the second removed.
+
+use async_trait::async_trait;
+use hyper::Method;
+use magnum_common::secret::Secret;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{CertificateManager, Entry, ManagerError, Stored};
+use crate::certificates::authority::KeyPair;
+use crate::openstack::{Endpoint, Reply, ServiceError, Session};
+
+const CERTIFICATE: &str = "certificate";
+const PRIVATE_KEY: &str = "private_key";
+const INTERMEDIATES: &str = "intermediates";
+const PASSPHRASE: &str = "private_key_passphrase";
+
+/// Slots of a container, with what Magnum calls the secret in each.
+const SLOTS: [(&str, &str); 4] = [
+    (CERTIFICATE, "Certificate"),
+    (PRIVATE_KEY, "Private Key"),
+    (INTERMEDIATES, "Intermediates"),
+    (PASSPHRASE, "Private Key Passphrase"),
+];
+
+/// The store in Barbican.
+pub(in crate::certificates) struct Barbican {
+    /// Or what is wrong with the options.
+    session: Result<Session, String>,
+    endpoint: Endpoint,
+}
+
+/// A container as Barbican describes it.
+struct Container {
+    reference: String,
+    created: String,
+    /// Slot and secret's reference.
+    secrets: Vec<(String, String)>,
+}
+
+impl Container {
+    fn read(value: &Value) -> Option<Self> {
+        let secrets = value["secret_refs"].as_array()?;
+        Some(Self {
+            reference: value["container_ref"].as_str()?.to_owned(),
+            created: value["created"].as_str().unwrap_or_default().to_owned(),
+            secrets: secrets
+                .iter()
+                .filter_map(|secret| {
+                    let (slot, reference) = (secret["name"].as_str()?, secret["secret_ref"].as_str()?);
+                    Some((slot.to_owned(), reference.to_owned()))
+                })
+                .collect(),
+        })
+    }
+
+    fn secret(&self, slot: &str) -> Option<&str> {
+        let found = self.secrets.iter().find(|(name, _)| name == slot);
+        found.map(|(_, reference)| reference.as_str())
+    }
+}
+
+/// The id at the end of a reference. Rows come from many releases; only an id may become part of a path.
+fn id(reference: &str) -> Option<Uuid> {
+    Uuid::try_parse(reference.trim_end_matches('/').rsplit('/').next()?).ok()
+}
+
+fn gone<T>(outcome: Result<T, ServiceError>) -> Result<Option<T>, ServiceError> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(ServiceError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Entry {
+    fn named(&self, name: &str) -> String {
+        format!("{name} ({} of operation {})", self.slot.as_str(), self.operation)
+    }
+}
+
+impl Barbican {
+    pub(in crate::certificates) fn new(
+        session: Result<Session, ServiceError>,
+        endpoint_type: &str,
+        region: Option<String>,
+    ) -> Self {
+        Self {
+            session: session.map_err(|error| error.to_string()),
+            endpoint: Endpoint::new("Barbican", "key-manager", endpoint_type, region),
+        }
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Reply, ServiceError> {
+        let path = format!("/v1/{path}");
+        let has_secret = path == "/v1/secrets" && body.is_some();
+        let session = match &self.session {
+            Ok(session) => session,
+            Err(reason) => return Err(ServiceError::Options(reason.clone())),
+        };
+        session
+            .request(&self.endpoint, method, &path, query, body, has_secret)
+            .await
+    }
+
+    /// All of one kind that have this name.
+    async fn list(&self, kind: &str, name: &str) -> Result<Vec<Value>, ServiceError> {
+        let reply = self
+            .ask(Method::GET, kind, &[("name", name), ("limit", "100")], None)
+            .await?;
+        let mut document = reply.json()?;
+        match document[kind].take() {
+            // Asked for by name, but a release that ignores that would hand out everything.
+            Value::Array(found) => Ok(found.into_iter().filter(|one| one["name"] == name).collect()),
+            _ => Err(reply.unusable("it is no list")),
+        }
+    }
+
+    async fn container(&self, reference: &str) -> Result<Container, ManagerError> {
+        let missing = || ManagerError::Missing(reference.to_owned());
+        let id = id(reference).ok_or_else(missing)?;
+        let reply = gone(
+            self.ask(Method::GET, &format!("containers/{id}"), &[], None)
+                .await,
+        )?;
+        let reply = reply.ok_or_else(missing)?;
+        Container::read(&reply.json()?).ok_or_else(|| reply.unusable("it is no container").into())
+    }
+
+    async fn payload(&self, container: &Container, slot: &str) -> Result<Option<String>, ManagerError> {
+        let Some(secret) = container.secret(slot) else {
+            return Ok(None);
+        };
+        let unusable = |reason: String| ManagerError::Unusable {
+            reference: container.reference.clone(),
+            reason,
+        };
+        let id = id(secret).ok_or_else(|| unusable(format!("its {slot} is no reference")))?;
+        let reply = gone(
+            self.ask(Method::GET, &format!("secrets/{id}/payload"), &[], None)
+                .await,
+        )?;
+        let reply = reply.ok_or_else(|| unusable(format!("its {slot} is gone")))?;
+        Ok(Some(reply.text()?))
+    }
+
+    async fn wanted(&self, container: &Container, slot: &str) -> Result<String, ManagerError> {
+        self.payload(container, slot)
+            .await?
+            .ok_or_else(|| ManagerError::Unusable {
+                reference: container.reference.clone(),
+                reason: format!("its container has no {slot}"),
+            })
+    }
+
+    async fn pair(&self, container: &Container) -> Result<KeyPair, ManagerError> {
+        Ok(KeyPair {
+            certificate: self.wanted(container, CERTIFICATE).await?,
+            private_key: Secret::new(self.wanted(container, PRIVATE_KEY).await?),
+            passphrase: self.payload(container, PASSPHRASE).await?.map(Secret::new),
+            intermediates: self.payload(container, INTERMEDIATES).await?,
+        })
+    }
+
+    /// The entry's containers, the oldest first: that one counts, whoever made others.
+    async fn containers(&self, entry: &Entry) -> Result<Vec<Container>, ServiceError> {
+        let found = self.list("containers", &entry.named(&entry.name)).await?;
+        let mut found: Vec<Container> = found.iter().filter_map(Container::read).collect();
+        found.sort_by(|a, b| (&a.created, &a.reference).cmp(&(&b.created, &b.reference)));
+        Ok(found)
+    }
+
+    async fn delete_secret(&self, reference: &str) -> Result<(), ServiceError> {
+        let Some(id) = id(reference) else {
+            return Ok(());
+        };
+        gone(
+            self.ask(Method::DELETE, &format!("secrets/{id}"), &[], None)
+                .await,
+        )
+        .map(drop)
+    }
+
+    async fn delete_whole(&self, container: &Container) -> Result<(), ServiceError> {
+        for (_, secret) in &container.secrets {
+            self.delete_secret(secret).await?;
+        }
+        // The reference is Barbican's own.
+        if let Some(id) = id(&container.reference) {
+            gone(
+                self.ask(Method::DELETE, &format!("containers/{id}"), &[], None)
+                    .await,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Secrets of an attempt that ended before it had a container.
+    async fn delete_leftovers(&self, entry: &Entry) -> Result<(), ServiceError> {
+        for (_, name) in SLOTS {
+            for secret in self.list("secrets", &entry.named(name)).await? {
+                if let Some(reference) = secret["secret_ref"].as_str() {
+                    self.delete_secret(reference).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn create_secrets(
+        &self,
+        entry: &Entry,
+        pair: &KeyPair,
+        made: &mut Vec<(&'static str, String)>,
+    ) -> Result<(), ServiceError> {
+        for (slot, name) in SLOTS {
+            let text = match slot {
+                CERTIFICATE => Some(pair.certificate.as_str()),
+                PRIVATE_KEY => Some(pair.private_key.expose()),
+                INTERMEDIATES => pair.intermediates.as_deref(),
+                _ => pair.passphrase.as_ref().map(Secret::expose),
+            };
+            let Some(text) = text else { continue };
+            let body = json!({
+                "name": entry.named(name), "payload": text, "payload_content_type": "text/plain",
+            });
+            let reply = self.ask(Method::POST, "secrets", &[], Some(&body)).await?;
+            let reference = reply.json()?["secret_ref"].as_str().map(str::to_owned);
+            made.push((
+                slot,
+                reference.ok_or_else(|| reply.unusable("it has no secret_ref"))?,
+            ));
+        }
+        Ok(())
+    }
+
+    async fn create(&self, entry: &Entry, pair: &KeyPair) -> Result<(), ServiceError> {
+        let mut made = Vec::new();
+        let created = match self.create_secrets(entry, pair, &mut made).await {
+            Ok(()) => {
+                let refs: Vec<Value> = made
+                    .iter()
+                    .map(|(slot, reference)| json!({ "name": slot, "secret_ref": reference }))
+                    .collect();
+                let body = json!({
+                    "name": entry.named(&entry.name), "type": "certificate", "secret_refs": refs,
+                });
+                match self.ask(Method::POST, "containers", &[], Some(&body)).await {
+                    // It may be there: its secrets stay, and the next attempt finds it, or removes them.
+                    Err(error) if error.is_open() => return Err(error),
+                    outcome => outcome.map(drop),
+                }
+            }
+            Err(error) => Err(error),
+        };
+        if created.is_err() {
+            for (_, secret) in &made {
+                if let Err(error) = self.delete_secret(secret).await {
+                    tracing::warn!(%error, secret, "a secret of an unfinished certificate stays in Barbican for now");
+                }
+            }
+        }
+        created
+    }
+}
+
+#[async_trait]
+impl CertificateManager for Barbican {
+    async fn find(&self, entry: &Entry) -> Result<Option<Stored>, ManagerError> {
+        for container in self.containers(entry).await? {
+            match self.pair(&container).await {
+                Ok(pair) => {
+                    let reference = container.reference;
+                    return Ok(Some(Stored { reference, pair }));
+                }
+                // A deletion that did not come to its end.
+                Err(ManagerError::Unusable { .. }) => self.delete_whole(&container).await?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn store(&self, entry: &Entry, pair: KeyPair) -> Result<Stored, ManagerError> {
+        self.delete_leftovers(entry).await?;
+        self.create(entry, &pair).await?;
+        let mut containers = self.containers(entry).await?.into_iter();
+        let oldest = containers.next().ok_or_else(|| ServiceError::Unavailable {
+            service: "Barbican",
+            reason: "a container is not there right after it was made".to_owned(),
+        })?;
+        // Made by attempts that did not know of each other: all come to the same one.
+        for newer in containers {
+            self.delete_whole(&newer).await?;
+        }
+        let pair = self.pair(&oldest).await?;
+        let reference = oldest.reference;
+        Ok(Stored { reference, pair })
+    }
+
+    async fn get(&self, reference: &str) -> Result<KeyPair, ManagerError> {
+        let container = self.container(reference).await?;
+        self.pair(&container).await
+    }
+
+    async fn certificate(&self, reference: &str) -> Result<String, ManagerError> {
+        let container = self.container(reference).await?;
+        self.wanted(&container, CERTIFICATE).await
+    }
+
+    async fn delete(&self, reference: &str) -> Result<(), ManagerError> {
+        match self.container(reference).await {
+            Ok(container) => Ok(self.delete_whole(&container).await?),
+            Err(ManagerError::Missing(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_id_at_the_end_of_a_reference_becomes_a_path() {
+        let uuid = "6a1f7e0c-0000-4000-8000-000000000001";
+        for good in [
+            format!("http://b/v1/containers/{uuid}"),
+            format!("{uuid}/"),
+            uuid.to_owned(),
+        ] {
+            assert_eq!(id(&good).map(|id| id.to_string()).as_deref(), Some(uuid));
+        }
+        for bad in ["", "http://b/v1/containers/", "../secrets", "x?y"] {
+            assert_eq!(id(bad), None);
+        }
+    }
+}

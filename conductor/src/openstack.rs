@@ -1,0 +1,79 @@
+//! Other OpenStack services, asked as the service user of `[keystone_auth]`.
+//!
+//! A thin client of our own: `openstack_sdk` knows no key manager, wants a `clouds.yaml` and brings its own idea of
+//! state; what is needed here is one token, one catalog look-up and plain JSON. Over hyper rather than `reqwest`, whose
+//! TLS takes its crypto provider from the process or from aws-lc, and panics where it finds neither.
+//!
+//! Guarantees: one token for all, renewed before it expires and when a service refuses it; every request ends within
+//! `[keystone_auth] timeout`; a failure says whether repeating may help. Nothing is repeated in here: the schedule is
+//! the caller's. Neither tokens, passwords nor bodies of requests are in an error.
+
+mod credentials;
+mod session;
+mod tls;
+
+pub use credentials::Credentials;
+pub use session::{Endpoint, Reply, Session};
+
+use magnum_common::error::ErrorClass;
+
+/// Why a service did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The options cannot be used. Names them.
+    #[error("{0}")]
+    Options(String),
+    /// It is away, too busy, or broken at the moment.
+    #[error("{service} is not available: {reason}")]
+    Unavailable {
+        /// Keystone or Barbican.
+        service: &'static str,
+        /// What happened.
+        reason: String,
+    },
+    /// It does not have it.
+    #[error("{service} does not know {what}")]
+    NotFound {
+        /// Which service.
+        service: &'static str,
+        /// What was asked for.
+        what: String,
+    },
+    /// It will not do it.
+    #[error("{service} refuses {what}: {reason}")]
+    Refused {
+        /// Which service.
+        service: &'static str,
+        /// What was asked for.
+        what: String,
+        /// Its status and its words.
+        reason: String,
+    },
+    /// Its answer is not what its API promises.
+    #[error("{service} gave an answer to {what} that cannot be used: {reason}")]
+    Answer {
+        /// Which service.
+        service: &'static str,
+        /// What was asked for.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl ServiceError {
+    /// Whether the same may succeed later.
+    pub const fn class(&self) -> ErrorClass {
+        match self {
+            Self::Unavailable { .. } => ErrorClass::Transient,
+            Self::Options(_) | Self::NotFound { .. } | Self::Refused { .. } | Self::Answer { .. } => {
+                ErrorClass::Permanent
+            }
+        }
+    }
+
+    /// Whether it is not known if the request was carried out.
+    pub const fn is_open(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::Answer { .. })
+    }
+}

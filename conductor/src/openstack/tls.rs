@@ -1,0 +1,164 @@
+//! TLS towards Keystone and the services, from the options of `[keystone_auth]`. Rustls with ring, as everywhere.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use magnum_common::error::with_causes;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use super::{Credentials, ServiceError};
+
+/// Checks against `cafile`, or the system's CAs where none is given; not at all with `insecure`.
+pub(super) fn config(credentials: &Credentials) -> Result<ClientConfig, ServiceError> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = if credentials.insecure {
+        tracing::warn!(
+            "[keystone_auth] insecure: the certificates of Keystone and the services are not checked"
+        );
+        Arc::new(NoVerification(Arc::clone(&provider)))
+    } else {
+        match roots(credentials.cafile.as_deref())? {
+            // Without any CA only http can work; https fails with a reason that names the option.
+            roots if roots.is_empty() => Arc::new(NothingIsTrusted(Arc::clone(&provider))),
+            roots => WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+                .build()
+                .map_err(|error| fault("cafile", &error))?,
+        }
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| fault("cafile", &error))?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    match &credentials.certfile {
+        None => Ok(builder.with_no_client_auth()),
+        Some(certificate) => {
+            // One file may hold both.
+            let key = credentials.keyfile.as_ref().unwrap_or(certificate);
+            let key = PrivateKeyDer::from_pem_slice(&read("keyfile", key)?)
+                .map_err(|error| fault("keyfile", &error))?;
+            builder
+                .with_client_auth_cert(certificates("certfile", certificate)?, key)
+                .map_err(|error| fault("certfile", &error))
+        }
+    }
+}
+
+fn roots(cafile: Option<&Path>) -> Result<RootCertStore, ServiceError> {
+    let mut roots = RootCertStore::empty();
+    match cafile {
+        Some(path) => {
+            for certificate in certificates("cafile", path)? {
+                roots.add(certificate).map_err(|error| fault("cafile", &error))?;
+            }
+        }
+        None => {
+            // Some of a system's bundle may be of a kind that nobody uses any more.
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    Ok(roots)
+}
+
+fn read(option: &str, path: &Path) -> Result<Vec<u8>, ServiceError> {
+    std::fs::read(path).map_err(|error| {
+        ServiceError::Options(format!("[keystone_auth] {option}: {}: {error}", path.display()))
+    })
+}
+
+fn certificates(option: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, ServiceError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(option, path)?).collect();
+    let found = found.map_err(|error| fault(option, &error))?;
+    if found.is_empty() {
+        return Err(ServiceError::Options(format!(
+            "[keystone_auth] {option}: {} holds no certificate",
+            path.display()
+        )));
+    }
+    Ok(found)
+}
+
+fn fault(option: &str, error: &(dyn std::error::Error + 'static)) -> ServiceError {
+    ServiceError::Options(format!("[keystone_auth] {option}: {}", with_causes(error)))
+}
+
+macro_rules! signatures_are_checked {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            rustls::crypto::verify_tls12_signature(
+                message,
+                cert,
+                dss,
+                &self.0.signature_verification_algorithms,
+            )
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            rustls::crypto::verify_tls13_signature(
+                message,
+                cert,
+                dss,
+                &self.0.signature_verification_algorithms,
+            )
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.0.signature_verification_algorithms.supported_schemes()
+        }
+    };
+}
+
+/// For `insecure`: whoever answers is believed.
+#[derive(Debug)]
+struct NoVerification(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for NoVerification {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    signatures_are_checked!();
+}
+
+/// For a system without CAs.
+#[derive(Debug)]
+struct NothingIsTrusted(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for NothingIsTrusted {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Err(rustls::Error::General(
+            "this system has no CA certificates; name a bundle in [keystone_auth] cafile".to_owned(),
+        ))
+    }
+
+    signatures_are_checked!();
+}

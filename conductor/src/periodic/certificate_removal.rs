@@ -1,0 +1,104 @@
+//! Removes what clusters left in the store of certificates: see [`crate::store::certificate_removals`].
+//!
+//! Conductors share the work by claims. A removal is repeated until it succeeds, ever more rarely, at last once an
+//! hour: what cannot be removed (a service user without the right to) can be once an operator has seen to it, and is
+//! in the log and in the table with its reason until then.
+
+use std::time::Duration;
+
+use magnum_common::db::{Database, DbError};
+use magnum_common::ids::ConductorId;
+use magnum_common::retry::RetryPolicy;
+use tokio_util::sync::CancellationToken;
+
+use super::{Rounds, Trouble};
+use crate::certificates::Certificates;
+use crate::store::certificate_removals::{self, Due};
+
+/// Time between two looks, when nobody wakes us.
+const EVERY: Duration = Duration::from_secs(5);
+/// Claimed at a time.
+const BATCH: i64 = 20;
+/// A claim. Longer than the requests that a batch may need take when the service answers at all.
+const TERM: Duration = Duration::from_secs(10 * 60);
+const POLICY: RetryPolicy = RetryPolicy {
+    initial: Duration::from_secs(10),
+    max_interval: Duration::from_secs(60 * 60),
+    multiplier: 2.0,
+    jitter: 0.2,
+};
+
+/// Removes certificates, for one conductor.
+#[derive(Clone)]
+pub struct CertificateRemoval {
+    /// The database.
+    pub db: Database,
+    /// This process.
+    pub me: ConductorId,
+    /// The store.
+    pub certificates: Certificates,
+}
+
+impl CertificateRemoval {
+    /// Removes until `shutdown`.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let mut rounds = Rounds::new(EVERY, shutdown.clone());
+        let mut trouble = Trouble::with("looking for certificates to remove");
+        loop {
+            tokio::select! {
+                pass = self.pass() => drop(trouble.note(pass)),
+                () = shutdown.cancelled() => return,
+            }
+            if !rounds.next_or(self.certificates.removal_wanted()).await {
+                return;
+            }
+        }
+    }
+
+    /// Removes what is due. Returns how many are gone.
+    pub async fn pass(&self) -> Result<usize, DbError> {
+        let mut removed = 0;
+        loop {
+            let me = self.me.clone();
+            let batch = self
+                .db
+                .transaction(move |conn| certificate_removals::claim(conn, &me, TERM, BATCH))
+                .await?;
+            if batch.is_empty() {
+                return Ok(removed);
+            }
+            for due in batch {
+                removed += usize::from(self.remove(due).await?);
+            }
+        }
+    }
+
+    async fn remove(&self, due: Due) -> Result<bool, DbError> {
+        match self.certificates.remove(&due.reference).await {
+            Ok(()) => {
+                tracing::debug!(certificate = due.reference, magnum.cluster.uuid = %due.cluster, "removed");
+                let id = due.id;
+                self.db
+                    .transaction(move |conn| certificate_removals::done(conn, id))
+                    .await?;
+                Ok(true)
+            }
+            Err(error) => {
+                let delay = POLICY.delay_after(due.failures + 1);
+                tracing::warn!(
+                    %error,
+                    certificate = due.reference,
+                    magnum.cluster.uuid = %due.cluster,
+                    failures = due.failures + 1,
+                    again_in_s = delay.as_secs(),
+                    "a certificate of a cluster that is gone cannot be removed now"
+                );
+                let (me, reason) = (self.me.clone(), error.to_string());
+                self.db
+                    .transaction(move |conn| certificate_removals::failed(conn, &me, &due, delay, &reason))
+                    .await?;
+                Ok(false)
+            }
+        }
+    }
+}

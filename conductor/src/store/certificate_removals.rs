@@ -1,0 +1,142 @@
+//! Certificates that nobody needs any more, until they are removed from where they are kept.
+//!
+//! What is a row of `x509keypair` goes with the transaction that has no use for it any more. Everything else needs
+//! another service or a file system, which may be away: it is written down here, in the same transaction, and removed
+//! later with repetitions. So no certificate outlives its cluster unnoticed, whatever ends in between.
+
+use std::time::Duration;
+
+use diesel::prelude::*;
+use magnum_common::db::rows::FreeText;
+use magnum_common::db::write::unless_exists;
+use magnum_common::db::{self, AnyConnection, DbError, schema};
+use magnum_common::ids::{ClusterUuid, ConductorId};
+
+use schema::conductor_certificate_removal::dsl as r;
+use schema::x509keypair::dsl as k;
+
+/// Something to be removed, claimed by this conductor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    /// Its row.
+    pub id: i64,
+    /// Where it is kept.
+    pub reference: String,
+    /// Whose it was.
+    pub cluster: ClusterUuid,
+    /// Attempts that failed.
+    pub failures: u32,
+}
+
+/// A cluster has no use for these any more. To be called in the transaction that takes the references out of its row.
+/// May be repeated.
+pub fn forget(conn: &mut AnyConnection, cluster: &ClusterUuid, references: &[String]) -> Result<(), DbError> {
+    let rows: Vec<Option<String>> = k::x509keypair
+        .filter(k::uuid.eq_any(references))
+        .select(k::uuid)
+        .load(conn)?;
+    if !rows.is_empty() {
+        diesel::delete(k::x509keypair.filter(k::uuid.eq_any(references))).execute(conn)?;
+    }
+    for reference in references {
+        if reference.is_empty() || rows.iter().flatten().any(|row| row == reference) {
+            continue;
+        }
+        let values = (
+            r::reference.eq(reference),
+            r::cluster_uuid.eq(cluster.as_str()),
+            r::next_attempt_ms.eq(db::now_ms_expr(conn)),
+            r::created_ms.eq(db::now_ms_expr(conn)),
+        );
+        unless_exists(conn, |conn| {
+            diesel::insert_into(r::conductor_certificate_removal)
+                .values(values)
+                .execute(conn)
+        })?;
+    }
+    Ok(())
+}
+
+/// Claims what is due, until `term` from now: a conductor that dies leaves it to another one then. To be run in a
+/// transaction of its own.
+pub fn claim(
+    conn: &mut AnyConnection,
+    me: &ConductorId,
+    term: Duration,
+    limit: i64,
+) -> Result<Vec<Due>, DbError> {
+    let now = db::now_ms_expr(conn);
+    let due: Vec<i64> = r::conductor_certificate_removal
+        .filter(r::next_attempt_ms.le(now))
+        .order(r::next_attempt_ms)
+        .limit(limit)
+        .select(r::id)
+        .load(conn)?;
+    if due.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Compared again: another conductor may have claimed some of them since.
+    diesel::update(
+        r::conductor_certificate_removal
+            .filter(r::id.eq_any(&due))
+            .filter(r::next_attempt_ms.le(now)),
+    )
+    .set((
+        r::owner.eq(me.as_str()),
+        r::next_attempt_ms.eq(db::now_plus_ms_expr(millis(term))),
+    ))
+    .execute(conn)?;
+    let rows: Vec<(i64, String, String, i32)> = r::conductor_certificate_removal
+        .filter(r::id.eq_any(&due))
+        .filter(r::owner.eq(me.as_str()))
+        .select((r::id, r::reference, r::cluster_uuid, r::failures))
+        .order(r::id)
+        .load(conn)?;
+    Ok(rows
+        .into_iter()
+        .map(|(id, reference, cluster, failures)| Due {
+            id,
+            reference,
+            cluster: cluster.into(),
+            failures: u32::try_from(failures).unwrap_or(0),
+        })
+        .collect())
+}
+
+/// It is gone.
+pub fn done(conn: &mut AnyConnection, id: i64) -> Result<(), DbError> {
+    diesel::delete(r::conductor_certificate_removal.filter(r::id.eq(id))).execute(conn)?;
+    Ok(())
+}
+
+/// It is not: again after `delay`, unless somebody else has claimed it since.
+pub fn failed(
+    conn: &mut AnyConnection,
+    me: &ConductorId,
+    due: &Due,
+    delay: Duration,
+    reason: &str,
+) -> Result<(), DbError> {
+    diesel::update(
+        r::conductor_certificate_removal
+            .filter(r::id.eq(due.id))
+            .filter(r::owner.eq(me.as_str())),
+    )
+    .set((
+        r::owner.eq(None::<String>),
+        r::failures.eq(i32::try_from(due.failures.saturating_add(1)).unwrap_or(i32::MAX)),
+        r::next_attempt_ms.eq(db::now_plus_ms_expr(millis(delay))),
+        r::reason.eq(Some(FreeText::from(reason))),
+    ))
+    .execute(conn)?;
+    Ok(())
+}
+
+/// How many are still to be removed.
+pub fn count(conn: &mut AnyConnection) -> Result<i64, DbError> {
+    Ok(r::conductor_certificate_removal.count().get_result(conn)?)
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,106 @@
+//! Certificates of clusters that are gone: forgotten with the cluster, removed as soon as their store allows it.
+
+use std::fs;
+
+use anyhow::{Context as _, Result};
+use magnum_common::config::CertManagerType;
+use magnum_common::db::Database;
+use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
+use magnum_conductor::periodic::certificate_removal::CertificateRemoval;
+use magnum_conductor::store::{certificate_removals, clusters};
+use magnum_tests::run_dir::run_dir;
+use magnum_tests::{TestDatabase, on_every_database};
+
+use super::stores::all;
+use super::{admin, certificates, cluster, settings};
+use crate::probe;
+
+async fn waiting(db: &Database) -> Result<i64> {
+    Ok(db.run(certificate_removals::count).await?)
+}
+
+on_every_database! {
+    async fn rows_go_with_the_cluster_and_the_rest_is_removed_when_its_store_allows_it(database: TestDatabase) -> Result<()> {
+        let db = probe::migrated(&database).await?;
+        let run = run_dir()?;
+        let folder = run.folder("removal")?.join(run.unique("files"));
+        let mut local = settings(CertManagerType::Local);
+        local.certificates.storage_path = folder.clone();
+        let local = certificates(&local, &db)?;
+        let table = certificates(&settings(CertManagerType::X509KeyPair), &db)?;
+
+        // Two of one store, two of the other, as after a change of the option.
+        let mut cluster = cluster("k8s");
+        let context = admin();
+        let rows = table.generate(&cluster, &context, &OperationId::random()).await?;
+        let files = local.generate(&cluster, &context, &OperationId::random()).await?;
+        cluster.ca_cert_ref = Some(rows.ca.clone());
+        cluster.magnum_cert_ref = Some(rows.magnum.clone());
+        cluster.etcd_ca_cert_ref = Some(files.etcd_ca.clone());
+        cluster.front_proxy_ca_cert_ref = Some(files.front_proxy_ca.clone());
+        let uuid = cluster.uuid.clone();
+        let gone = uuid.clone();
+        let written = cluster.clone();
+        db.transaction(move |conn| clusters::insert(conn, std::slice::from_ref(&written))).await?;
+        // Twice: the second time there is nothing left to forget.
+        for _ in 0..2 {
+            let gone = gone.clone();
+            db.transaction(move |conn| clusters::remove(conn, &gone)).await?;
+        }
+        assert!(table.ca(&rows.ca).await.is_err());
+        assert!(table.ca(&rows.etcd_ca).await.is_ok(), "not this cluster's");
+        assert_eq!(waiting(&db).await?, 2);
+
+        // The store is away: its folder is a file.
+        let away = folder.with_extension("away");
+        fs::rename(&folder, &away)?;
+        fs::write(&folder, "")?;
+        let removal = CertificateRemoval { db: db.clone(), me: ConductorId::new("one"), certificates: local.clone() };
+        assert_eq!(removal.pass().await?, 0);
+        assert_eq!(waiting(&db).await?, 2);
+        let told = db.run(|conn| probe::lines(conn,
+            "SELECT reason AS line FROM conductor_certificate_removal WHERE failures = 1")).await?;
+        assert_eq!(told.len(), 2);
+        assert!(told[0].contains(folder.to_str().context("path")?), "{told:?}");
+        // Not again at once.
+        fs::remove_file(&folder)?;
+        fs::rename(&away, &folder)?;
+        assert_eq!(removal.pass().await?, 0);
+        database.execute("UPDATE conductor_certificate_removal SET next_attempt_ms = 0").await?;
+        assert_eq!(removal.pass().await?, 2);
+        assert_eq!(waiting(&db).await?, 0);
+        for reference in [&files.etcd_ca, &files.front_proxy_ca] {
+            assert!(local.ca(reference).await.is_err());
+        }
+        assert!(local.ca(&files.ca).await.is_ok(), "not forgotten");
+        for reference in all(&files) {
+            local.remove(reference).await?;
+        }
+        Ok(())
+    }
+
+    async fn what_one_conductor_claims_no_other_does_until_the_claim_ends(database: TestDatabase) -> Result<()> {
+        let db = probe::migrated(&database).await?;
+        let references: Vec<String> = (0..30).map(|number| format!("http://b/v1/containers/{number}")).collect();
+        let cluster = ClusterUuid::random();
+        db.transaction(move |conn| certificate_removals::forget(conn, &cluster, &references)).await?;
+        let claim = async |me: &str| {
+            let me = ConductorId::new(me);
+            db.transaction(move |conn| certificate_removals::claim(conn, &me, std::time::Duration::from_secs(60), 20)).await
+        };
+        let (one, two) = tokio::join!(claim("one"), claim("two"));
+        let (one, two) = (one?, two?);
+        let mut ids: Vec<i64> = one.iter().chain(&two).map(|due| due.id).collect();
+        ids.sort_unstable();
+        let count = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "nothing is claimed twice");
+        let mut rest = claim("three").await?;
+        rest.extend(claim("three").await?);
+        assert_eq!(count + rest.iter().filter(|due| !ids.contains(&due.id)).count(), 30);
+        // Dead: its claims end.
+        database.execute("UPDATE conductor_certificate_removal SET next_attempt_ms = 0").await?;
+        assert_eq!(claim("four").await?.len(), 20);
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! The real Keystone and the real Barbican, from PyPI, on SQLite: one process each, shared by all tests of a run.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use magnum_common::config::Settings;
+use magnum_common::secret::Secret;
+use nix::sys::signal::Signal;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::oslo_peer::python;
+use crate::ports::free_port;
+use crate::run_dir::{base, run_dir};
+use crate::server::ServerProcess;
+
+/// Password of every user.
+pub const PASSWORD: &str = "openstack-secret";
+/// Both make their databases first, on a machine with other work.
+const START_WITHIN: Duration = Duration::from_secs(180);
+
+/// Both services.
+#[derive(Debug)]
+pub struct OpenStack {
+    keystone: u16,
+    barbican: u16,
+    client: reqwest::Client,
+    _processes: [ServerProcess; 2],
+}
+
+/// Somebody with a token.
+#[derive(Debug, Clone)]
+pub struct Session {
+    token: String,
+    keystone: String,
+    barbican: String,
+    client: reqwest::Client,
+}
+
+impl OpenStack {
+    /// The services that all tests of this process share; never stopped.
+    pub async fn shared() -> Result<&'static Self> {
+        static SHARED: OnceCell<OpenStack> = OnceCell::const_new();
+        SHARED.get_or_try_init(Self::start).await
+    }
+
+    async fn start() -> Result<Self> {
+        let folder = run_dir()?.folder("openstack")?;
+        let (keystone, barbican) = (free_port()?, free_port()?);
+        let spawn = |name: &str, own: u16, other: u16| -> Result<ServerProcess> {
+            let mut command = Command::new(python()?);
+            command
+                .arg(script())
+                .arg(name)
+                .arg(&folder)
+                .args([own.to_string(), other.to_string()]);
+            ServerProcess::spawn(name, command, Signal::SIGKILL)
+        };
+        // At once: most of their start is importing.
+        let mut processes = [
+            spawn("keystone", keystone, barbican)?,
+            spawn("barbican", barbican, keystone)?,
+        ];
+        let client = reqwest::Client::new();
+        for (process, path) in processes.iter_mut().zip([
+            format!("http://127.0.0.1:{keystone}/v3"),
+            format!("http://127.0.0.1:{barbican}/"),
+        ]) {
+            let client = client.clone();
+            process
+                .wait_ready(START_WITHIN, async || {
+                    client.get(&path).send().await?;
+                    Ok(())
+                })
+                .await?;
+        }
+        Ok(Self {
+            keystone,
+            barbican,
+            client,
+            _processes: processes,
+        })
+    }
+
+    /// Keystone's v3 API.
+    pub fn keystone_url(&self) -> String {
+        format!("http://127.0.0.1:{}/v3", self.keystone)
+    }
+
+    /// Puts the service user into these settings.
+    pub fn configure(&self, settings: &mut Settings) {
+        let auth = &mut settings.keystone_auth;
+        auth.auth_url = Some(self.keystone_url());
+        auth.username = Some("magnum".to_owned());
+        auth.password = Some(Secret::new(PASSWORD));
+        auth.project_name = Some("service".to_owned());
+        auth.user_domain_name = Some("Default".to_owned());
+        auth.project_domain_name = Some("Default".to_owned());
+    }
+
+    /// The same as lines of a `magnum.conf`.
+    pub fn config(&self) -> String {
+        format!(
+            "[keystone_auth]\nauth_url = {url}\nauth_type = password\nusername = magnum\npassword = {PASSWORD}\n\
+             project_name = service\nuser_domain_name = Default\nproject_domain_name = Default\n\
+             [keystone_authtoken]\nwww_authenticate_uri = {url}\nauth_url = {url}\n",
+            url = self.keystone_url()
+        )
+    }
+
+    /// A token for a user of one of the projects.
+    pub async fn log_in(&self, user: &str, project: &str) -> Result<Session> {
+        let domain = json!({ "id": "default" });
+        let body = json!({ "auth": {
+            "identity": { "methods": ["password"], "password": { "user": {
+                "name": user, "domain": domain, "password": PASSWORD } } },
+            "scope": { "project": { "name": project, "domain": domain } },
+        } });
+        let answer = self
+            .client
+            .post(format!("{}/auth/tokens", self.keystone_url()))
+            .json(&body)
+            .send()
+            .await?;
+        ensure!(answer.status().is_success(), "{user}: {}", answer.status());
+        let token = answer.headers().get("X-Subject-Token").context("a token")?;
+        Ok(Session {
+            token: token.to_str()?.to_owned(),
+            keystone: self.keystone_url(),
+            barbican: format!("http://127.0.0.1:{}/v1", self.barbican),
+            client: self.client.clone(),
+        })
+    }
+}
+
+impl Session {
+    /// Asks Keystone; null for an empty answer.
+    pub async fn keystone(&self, method: Method, path: &str, body: Value) -> Result<Value> {
+        self.ask(method, format!("{}{path}", self.keystone), body).await
+    }
+
+    /// Asks Barbican; null for an empty answer.
+    pub async fn barbican(&self, method: Method, path: &str, body: Value) -> Result<Value> {
+        self.ask(method, format!("{}{path}", self.barbican), body).await
+    }
+
+    /// Names of all containers (`containers`) or secrets (`secrets`) that hold this text.
+    pub async fn names(&self, kind: &str, text: &str) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for offset in (0..).step_by(100) {
+            let page = self
+                .barbican(
+                    Method::GET,
+                    &format!("/{kind}?limit=100&offset={offset}"),
+                    Value::Null,
+                )
+                .await?;
+            let page = page[kind].as_array().context("a list")?.clone();
+            names.extend(
+                page.iter()
+                    .filter_map(|one| one["name"].as_str())
+                    .filter(|name| name.contains(text))
+                    .map(str::to_owned),
+            );
+            if page.len() < 100 {
+                break;
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    async fn ask(&self, method: Method, url: String, body: Value) -> Result<Value> {
+        let mut request = self
+            .client
+            .request(method.clone(), &url)
+            .header("X-Auth-Token", &self.token);
+        if !body.is_null() {
+            request = request.json(&body);
+        }
+        let answer = request.send().await?;
+        let (status, text) = (answer.status(), answer.text().await?);
+        if !status.is_success() {
+            bail!("{method} {url}: {status} {text}");
+        }
+        Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+}
+
+fn script() -> PathBuf {
+    base().with_file_name("testbed").join("openstack.py")
+}
