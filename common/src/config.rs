@@ -106,6 +106,8 @@ settings! {
     rabbit: RabbitSection,
     /// `[oslo_messaging_notifications]`
     oslo_messaging_notifications: NotificationsSection,
+    /// `[oslo_concurrency]`
+    oslo_concurrency: ConcurrencySection,
     /// `[drivers]`
     drivers: DriversSection,
     /// `[cluster]`

@@ -13,7 +13,9 @@
 //! | `envelope`, `compression`, `request`, `reply`, `failure` | bytes to meaning and back, pure |
 //! | `message`, `transport`, `delivery` | the seam: publish, listen, settle |
 //! | `rabbit`, `fake` | its two sides: RabbitMQ, and one process |
-//! | `client`, `call`, `server`, `monitor` | asking and answering |
+//! | `client`, `call`, `server`, `monitor`, `gone` | asking and answering |
+//! | `queue_names` | what makes a process's queues unique |
+//! | `dead_letters` | what was set aside, for operators |
 //! | `notification` | telling other services |
 //!
 //! **Guaranteed.** A cast that returned is in a queue, confirmed by the broker, and is delivered until somebody
@@ -27,14 +29,17 @@
 mod call;
 mod client;
 mod compression;
+mod dead_letters;
 mod delivery;
 mod envelope;
 mod failure;
 mod fake;
+mod gone;
 mod message;
 mod monitor;
 mod notification;
 mod options;
+mod queue_names;
 mod rabbit;
 mod reply;
 mod request;
@@ -51,13 +56,16 @@ use crate::config::Settings;
 
 pub use client::{CallError, CallOptions, RpcClient};
 pub use compression::CompressionError;
+pub use dead_letters::{DeadLetter, Subject};
 pub use delivery::Delivery;
 pub use envelope::{DecodeError, decode, encode};
 pub use failure::RemoteFailure;
+pub use gone::GoneCallers;
 pub use message::{OutgoingMessage, RawMessage, WireFormat};
 pub use monitor::{CallMonitor, alive};
 pub use notification::{Notification, NotificationFormat, Priority, notify};
 pub use options::{Addressing, LoginMethod, MAX_BODY_BYTES, OptionsError, RabbitOptions, RpcOptions};
+pub use rabbit::dead_letters::{DeadLetterError, DeadLetters, Lent};
 pub use reply::{Answer, WireReply};
 pub use request::{Malformed, ReplyAddress, Request, WireRequest};
 pub use server::{Incoming, RpcServer, reply};
@@ -108,6 +116,7 @@ pub fn connect_with(
     match options.url {
         TransportUrl::Fake(name) => Ok(fake::connect(&name, options.rabbit)),
         TransportUrl::Rabbit(url) => {
+            options.rabbit.check()?;
             if !options.rabbit.durable_topics() {
                 tracing::warn!(
                     "the queue of requests is not durable: requests that the broker has confirmed are lost when it \

@@ -2,6 +2,7 @@
 
 pub mod config_dump;
 pub mod db_manage;
+pub mod dead_letters;
 pub mod driver_manage;
 pub mod operations;
 pub mod run;
@@ -35,6 +36,8 @@ enum Command {
     Config(ConfigCommand),
     /// Look at recorded operations, and act on them
     Operations(operations::OperationsArgs),
+    /// Look at messages that were set aside, put them back, or throw them away
+    DeadLetters(dead_letters::DeadLettersArgs),
     /// The guard of a driver's program: started by the conductor itself.
     #[command(name = guard::SUB_COMMAND, hide = true)]
     Guard(GuardArgs),
@@ -57,7 +60,12 @@ pub fn main(arguments: Arguments) -> ExitCode {
         Some(Command::Config(ConfigCommand::Dump)) => config_dump::run(&arguments.config),
         Some(Command::Config(ConfigCommand::Sample)) => config_dump::sample(),
         Some(Command::Config(ConfigCommand::Reference)) => config_dump::reference(),
-        Some(Command::Operations(args)) => on_journal(&arguments.config, args),
+        Some(Command::Operations(args)) => at_terminal(&arguments.config, async |settings| {
+            operations::run(settings, args).await
+        }),
+        Some(Command::DeadLetters(args)) => at_terminal(&arguments.config, async |settings| {
+            dead_letters::run(settings, args).await
+        }),
         Some(Command::Guard(args)) => {
             return guard::run(&args, std::process::Stdio::inherit()).into();
         }
@@ -72,13 +80,17 @@ pub fn main(arguments: Arguments) -> ExitCode {
     }
 }
 
-fn on_journal(config: &ConfigArgs, args: operations::OperationsArgs) -> anyhow::Result<()> {
+/// Runs what an operator asked for and waits for.
+fn at_terminal(
+    config: &ConfigArgs,
+    work: impl AsyncFnOnce(&Settings) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let loaded = Settings::load(config)?;
     telemetry::warnings_on_terminal();
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
-        .block_on(operations::run(&loaded.settings, args))
+        .block_on(work(&loaded.settings))
 }
 
 #[cfg(test)]

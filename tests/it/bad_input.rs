@@ -7,6 +7,7 @@
 //! What a single layer does with bad bytes is proven beside that layer, in more variety.
 
 mod bodies;
+mod dead_letters;
 mod drivers;
 mod full_disk;
 mod manifests;

@@ -2,9 +2,12 @@
 //! settled, back after every loss.
 
 mod declarations;
+mod experiments;
 mod interop;
+mod options;
 mod recovery;
 mod tls;
+mod topology;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -52,6 +52,10 @@ const HOW: &[(&str, How)] = &[
     ("magnum-conductor", Service),
     ("magnum-api", Service),
     ("magnum-conductor operations list", AsWritten),
+    // docs/DURABILITY.md
+    ("magnum-conductor dead-letters list", AsWritten),
+    ("magnum-conductor dead-letters requeue --all", AsWritten),
+    ("magnum-conductor dead-letters discard --all", AsWritten),
     // docs/testing.md
     (
         "tests/run --only crash_matrix",

@@ -21,6 +21,7 @@ mod database;
 mod documents;
 mod drivers;
 mod example_drivers;
+mod fuzzing;
 mod harness;
 mod house;
 mod magnum_dev;

@@ -1,6 +1,5 @@
 //! Bytes: what a real oslo.messaging recorded is read, written and refused as it would be there.
 
-mod behaviour;
 mod frames;
 mod notifications;
 mod topology;
@@ -21,14 +20,14 @@ fn fixtures(folder: &str) -> PathBuf {
         .join(folder)
 }
 
-fn load(folder: &str, name: &str) -> Value {
+pub(crate) fn load(folder: &str, name: &str) -> Value {
     let path = fixtures(folder).join(format!("{name}.json"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap()
 }
 
 /// All recordings of a folder whose names begin with `prefix`, by name.
-fn load_all(folder: &str, prefix: &str) -> Vec<(String, Value)> {
+pub(crate) fn load_all(folder: &str, prefix: &str) -> Vec<(String, Value)> {
     let mut names: Vec<String> = fs::read_dir(fixtures(folder))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -46,7 +45,7 @@ fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-fn body(frame: &Value) -> Bytes {
+pub(crate) fn body(frame: &Value) -> Bytes {
     let body = frame["body"].as_str().unwrap();
     match frame["body_encoding"].as_str() {
         Some("base64") => STANDARD.decode(body).unwrap().into(),
@@ -55,13 +54,14 @@ fn body(frame: &Value) -> Bytes {
 }
 
 /// A recorded frame as a transport hands it over.
-fn raw(frame: &Value) -> RawMessage {
+pub(crate) fn raw(frame: &Value) -> RawMessage {
     RawMessage {
         queue: "recorded".to_owned(),
         content_type: text(&frame["properties"]["content_type"]),
         content_encoding: text(&frame["properties"]["content_encoding"]),
         compression: text(&frame["headers"]["compression"]),
         redelivered: false,
+        stream_offset: None,
         body: body(frame),
     }
 }

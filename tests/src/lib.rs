@@ -13,9 +13,11 @@
 //! | [`openstack`] | Keystone and Barbican |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
+//! | [`amqp_tap`] | a line that writes down what a client declares |
 //! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
 //! | [`fake_driver`] | a driver in this process that does what a test says |
 //! | [`deployment`], [`driver_record`], [`rest`] | all of it together, and its witnesses |
+//! | [`fuzz`] | what is fuzzed, for any fuzzer |
 //! | [`full_disk`] | a disk that is full on command |
 //! | [`raw_rpc`] | messages byte by byte |
 //! | [`oslo_peer`] | Python peers, driven by JSON lines |
@@ -24,6 +26,7 @@
 //! It does not isolate tests from each other's load: two tests share two cores, so deadlines are generous
 //! and nothing is proven by how long it took.
 
+pub mod amqp_tap;
 pub mod bench;
 pub mod builders;
 pub mod certificates;
@@ -33,6 +36,7 @@ pub mod deployment;
 pub mod driver_record;
 pub mod fake_driver;
 pub mod full_disk;
+pub mod fuzz;
 pub mod management;
 pub mod mariadb;
 pub mod openstack;

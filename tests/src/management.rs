@@ -35,6 +35,16 @@ impl Management {
             .map(drop)
     }
 
+    /// Makes a user without a password, who may do everything in a vhost: one that logs in by its certificate.
+    pub async fn create_passwordless_user(&self, name: &str, vhost: &str) -> Result<()> {
+        let user = serde_json::json!({"password_hash": "", "tags": ""});
+        self.send(reqwest::Method::PUT, &format!("users/{name}"), Some(user))
+            .await?;
+        let all = serde_json::json!({"configure": ".*", "write": ".*", "read": ".*"});
+        let path = format!("permissions/{vhost}/{name}");
+        self.send(reqwest::Method::PUT, &path, Some(all)).await.map(drop)
+    }
+
     /// Any read of the interface, by its path below `/api/`.
     pub async fn get(&self, path: &str) -> Result<Value> {
         self.send(reqwest::Method::GET, path, None).await

@@ -62,7 +62,7 @@ impl Rabbitmq {
 
     /// A node of one's own, to be stopped, killed and started again. Takes some five seconds.
     pub async fn dedicated() -> Result<Self> {
-        Self::of_our_own(None).await
+        Self::of_our_own(None, "rabbitmq_management").await
     }
 
     /// One that speaks TLS, too, with `server`'s certificate. It verifies a client's certificate against the
@@ -78,17 +78,36 @@ impl Rabbitmq {
             server.certificate.display(),
             server.key.display(),
         );
-        Self::of_our_own(Some(options)).await
+        Self::of_our_own(Some(options), "rabbitmq_management").await
     }
 
-    async fn of_our_own(tls: Option<String>) -> Result<Self> {
+    /// One that insists on a client's certificate over TLS and takes the name in it for a login (`EXTERNAL`).
+    pub async fn with_mutual_tls(authority: &Authority, server: &Signed) -> Result<Self> {
+        let options = format!(
+            "ssl_options.cacertfile = {}\n\
+             ssl_options.certfile = {}\n\
+             ssl_options.keyfile = {}\n\
+             ssl_options.verify = verify_peer\n\
+             ssl_options.fail_if_no_peer_cert = true\n\
+             ssl_cert_login_from = common_name\n\
+             auth_mechanisms.1 = PLAIN\n\
+             auth_mechanisms.2 = AMQPLAIN\n\
+             auth_mechanisms.3 = EXTERNAL\n",
+            authority.certificate().display(),
+            server.certificate.display(),
+            server.key.display(),
+        );
+        Self::of_our_own(Some(options), "rabbitmq_management,rabbitmq_auth_mechanism_ssl").await
+    }
+
+    async fn of_our_own(tls: Option<String>, plugins: &str) -> Result<Self> {
         ensure!(
             Path::new(PROGRAM).exists(),
             "RabbitMQ is not installed ({PROGRAM} is missing); tests/run installs rabbitmq-server"
         );
         let mut last = None;
         for _ in 0..3 {
-            let node = Self::prepare(tls.clone())?;
+            let node = Self::prepare(tls.clone(), plugins)?;
             match node.start().await {
                 Ok(()) => return Ok(node),
                 // Another process may have taken one of the ports since they were chosen.
@@ -102,7 +121,7 @@ impl Rabbitmq {
         )
     }
 
-    fn prepare(tls: Option<String>) -> Result<Self> {
+    fn prepare(tls: Option<String>, plugins: &str) -> Result<Self> {
         let run = run_dir()?;
         let folder = run.folder("rabbitmq")?;
         let name = folder
@@ -124,7 +143,7 @@ impl Rabbitmq {
         };
         fs::create_dir_all(node.folder.join("home"))?;
         fs::write(node.folder.join("env.conf"), "")?;
-        fs::write(node.folder.join("enabled_plugins"), "[rabbitmq_management].\n")?;
+        fs::write(node.folder.join("enabled_plugins"), format!("[{plugins}].\n"))?;
         fs::write(node.folder.join("rabbitmq.conf"), node.configuration())?;
         Ok(node)
     }

@@ -19,16 +19,19 @@ pub use certificates::{
     CertManagerType, CertificatesSection, KeyType, X509Extension, X509KeyUsage, X509Section,
 };
 pub use clusters::{CinderSection, ClusterSection, ClusterTemplateSection, KubernetesSection, QuotasSection};
-pub use conductor::ConductorSection;
+pub use conductor::{ConductorSection, RpcContentType};
 pub use database::DatabaseSection;
 pub use default::DefaultSection;
 pub use drivers::{ClusterTypeCheck, DriversSection};
 pub use http::OsloMiddlewareSection;
-pub use messaging::{LoginMethod, NotificationsSection, RabbitSection};
+pub use messaging::{
+    Compression, Compressor, ConcurrencySection, FailoverStrategy, LoginMethod, NotificationsSection,
+    RabbitSection,
+};
 pub use openstack::{BarbicanClientSection, KeystoneAuthSection, KeystoneAuthtokenSection};
 
 /// This machine's host name; `localhost` where it has none that can be used.
-fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     hostname::get()
         .ok()
         .and_then(|name| name.into_string().ok())

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::envelope;
 use super::failure::RemoteFailure;
 use super::options::MAX_BODY_BYTES;
+use super::queue_names::UniqueName;
 use super::reply::{Answer, WireReply};
 use super::target;
 use super::topology;
@@ -82,7 +83,8 @@ impl Calls {
     }
 
     async fn listen(&self) -> Result<String, TransportError> {
-        let queue = target::new_reply_queue();
+        let unique = UniqueName::new(self.transport.options()).await?;
+        let queue = target::reply_queue(unique.as_str());
         let listener = self
             .transport
             .listen(ListenSpec {
@@ -92,7 +94,12 @@ impl Calls {
                 delete_at_stop: None,
             })
             .await?;
-        tokio::spawn(deliver(listener, Arc::clone(&self.waiting), self.stop.clone()));
+        let delivering = deliver(listener, Arc::clone(&self.waiting), self.stop.clone());
+        tokio::spawn(async move {
+            delivering.await;
+            // The queue was ours until now.
+            drop(unique);
+        });
         Ok(queue)
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::call::{Calls, Event};
 use super::envelope;
 use super::failure::RemoteFailure;
-use super::message::{OutgoingMessage, WireFormat};
+use super::message::OutgoingMessage;
 use super::options::{Addressing, MAX_BODY_BYTES};
 use super::request::{ReplyAddress, Request};
 use super::target::Target;
@@ -163,7 +163,7 @@ impl RpcClient {
             reply: Some(ReplyAddress {
                 queue: waiter.queue().to_owned(),
                 msg_id: waiter.msg_id().to_owned(),
-                format: WireFormat::Json,
+                format: self.addressing.format,
             }),
             call_monitor: options.monitor,
             ..request(context, method, args)
@@ -198,7 +198,7 @@ impl RpcClient {
         expires: Option<Instant>,
     ) -> Result<MessageId, PublishError> {
         let id = request.unique_id.clone().unwrap_or_else(MessageId::random);
-        let body = envelope::encode(request, WireFormat::Json)
+        let body = envelope::encode(request, self.addressing.format)
             .map_err(|error| PublishError::Encode(error.to_string()))?;
         if body.len() > MAX_BODY_BYTES {
             return Err(PublishError::TooLarge {
@@ -208,7 +208,8 @@ impl RpcClient {
         }
         let names = &self.addressing.names;
         let options = self.transport.options();
-        let mut message = OutgoingMessage::new(names.route(target), WireFormat::Json, body);
+        let mut message = OutgoingMessage::new(names.route(target), self.addressing.format, body)
+            .compressed(options.kombu_compression)?;
         message.declare = match target {
             Target::AllServers => vec![topology::fanout_exchange(names, options)],
             Target::AnyServer | Target::Server(_) => vec![topology::control_exchange(names, options)],
@@ -219,7 +220,7 @@ impl RpcClient {
             message.expiration = Some(expires.saturating_duration_since(Instant::now()));
             deadline = deadline.min(expires);
         }
-        publish_until(self.transport.as_ref(), &message, deadline).await?;
+        publish_until(self.transport.as_ref(), &message, Patience::until(deadline)).await?;
         Ok(id)
     }
 }
@@ -237,13 +238,32 @@ fn request(context: &RequestContext, method: &str, args: Map<String, Value>) -> 
     }
 }
 
-/// Publishes until it is confirmed, fails for good, or the deadline has passed.
+/// How long a message is offered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// To a broker that does not take it.
+    pub(super) until: Instant,
+    /// To queues that do not exist.
+    pub(super) unroutable_until: Instant,
+}
+
+impl Patience {
+    /// Until then, and for a moment to queues that do not exist.
+    pub(super) fn until(until: Instant) -> Self {
+        Self {
+            until,
+            unroutable_until: until.min(Instant::now() + UNROUTABLE_PATIENCE),
+        }
+    }
+}
+
+/// Publishes until it is confirmed, fails for good, or patience ends.
 ///
 /// Every attempt sends the same bytes, so a receiver that knows the unique id sees one request.
 pub(super) async fn publish_until(
     transport: &dyn Transport,
     message: &OutgoingMessage,
-    deadline: Instant,
+    patience: Patience,
 ) -> Result<(), PublishError> {
     let mut delays = RetryPolicy {
         initial: Duration::from_millis(100),
@@ -252,20 +272,20 @@ pub(super) async fn publish_until(
         jitter: 0.25,
     }
     .delays();
-    let give_up_unroutable = Instant::now() + UNROUTABLE_PATIENCE;
+    let last = patience.until.max(patience.unroutable_until);
     loop {
-        let attempt_ends = deadline.min(Instant::now() + CONFIRM_TIMEOUT);
+        let attempt_ends = last.min(Instant::now() + CONFIRM_TIMEOUT);
         let error = match timeout_at(attempt_ends, transport.publish(message.clone())).await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(error)) => error,
             Err(_) => PublishError::TimedOut,
         };
-        let patience = match error {
-            PublishError::Unroutable { .. } => deadline.min(give_up_unroutable),
-            _ => deadline,
+        let give_up = match error {
+            PublishError::Unroutable { .. } => patience.unroutable_until,
+            _ => patience.until,
         };
         let next = Instant::now() + delays.next_delay();
-        if !error.is_transient() || next >= patience {
+        if !error.is_transient() || next >= give_up {
             return Err(error);
         }
         tracing::debug!(%error, "publish failed; trying again");

@@ -1,11 +1,13 @@
-//! Compressed bodies, on receipt only.
+//! Compressed bodies.
 //!
-//! What kombu calls `gzip` is a zlib stream. We never compress what we send: a peer may be without the codec,
-//! and the broker is near. The size is capped while decompressing, so a small body cannot fill the memory.
+//! What kombu calls `gzip` is a zlib stream. Sent only with `kombu_compression`; received in any case. The size is
+//! capped while decompressing, so a small body cannot fill the memory.
 
-use std::io::Read;
+use std::io::{self, Read, Write};
 
 use bytes::Bytes;
+
+use crate::config::Compression;
 
 /// Why a body could not be decompressed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,11 +28,6 @@ pub enum CompressionError {
     Unsupported(String),
 }
 
-enum Codec {
-    Zlib,
-    Bzip2,
-}
-
 /// Decompresses `body` as its `compression` header says.
 ///
 /// A label that nobody knows leaves the body as it is, as kombu does: it may well be plain JSON.
@@ -39,8 +36,8 @@ pub fn decompress(body: Bytes, label: Option<&str>, limit: usize) -> Result<Byte
         return Ok(body);
     };
     let codec = match label.to_ascii_lowercase().as_str() {
-        "application/x-gzip" | "gzip" | "zlib" => Codec::Zlib,
-        "application/x-bz2" | "bzip2" | "bz2" => Codec::Bzip2,
+        "application/x-gzip" | "gzip" | "zlib" => Compression::Zlib,
+        "application/x-bz2" | "bzip2" | "bz2" => Compression::Bzip2,
         "application/x-lzma" | "application/x-xz" | "application/zstd" | "application/x-brotli" => {
             return Err(CompressionError::Unsupported(label.to_owned()));
         }
@@ -49,10 +46,10 @@ pub fn decompress(body: Bytes, label: Option<&str>, limit: usize) -> Result<Byte
     let mut plain = Vec::new();
     let cap = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     let result = match codec {
-        Codec::Zlib => flate2::read::ZlibDecoder::new(body.as_ref())
+        Compression::Zlib => flate2::read::ZlibDecoder::new(body.as_ref())
             .take(cap)
             .read_to_end(&mut plain),
-        Codec::Bzip2 => bzip2::read::BzDecoder::new(body.as_ref())
+        Compression::Bzip2 => bzip2::read::BzDecoder::new(body.as_ref())
             .take(cap)
             .read_to_end(&mut plain),
     };
@@ -68,22 +65,32 @@ pub fn decompress(body: Bytes, label: Option<&str>, limit: usize) -> Result<Byte
     Ok(Bytes::from(plain))
 }
 
+/// Compresses `body` and tells the `compression` header that goes with it.
+pub fn compress(body: &[u8], compression: Compression) -> io::Result<(&'static str, Bytes)> {
+    Ok(match compression {
+        Compression::Zlib => {
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(body)?;
+            ("application/x-gzip", encoder.finish()?.into())
+        }
+        Compression::Bzip2 => {
+            let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+            encoder.write_all(body)?;
+            ("application/x-bz2", encoder.finish()?.into())
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     fn zlib(data: &[u8]) -> Bytes {
-        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-        encoder.write_all(data).unwrap();
-        encoder.finish().unwrap().into()
+        compress(data, Compression::Zlib).unwrap().1
     }
 
     fn bz2(data: &[u8]) -> Bytes {
-        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::default());
-        encoder.write_all(data).unwrap();
-        encoder.finish().unwrap().into()
+        compress(data, Compression::Bzip2).unwrap().1
     }
 
     #[test]
@@ -95,6 +102,15 @@ mod tests {
             decompress(bz2(b"{}"), Some("application/x-bz2"), 10).unwrap(),
             "{}"
         );
+    }
+
+    #[test]
+    fn what_is_compressed_reads_back_by_its_label() {
+        for compression in [Compression::Zlib, Compression::Bzip2] {
+            let (label, body) = compress(b"{}", compression).unwrap();
+            assert_ne!(body, "{}");
+            assert_eq!(decompress(body, Some(label), 10).unwrap(), "{}");
+        }
     }
 
     #[test]

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::client::publish_until;
+use super::client::{Patience, publish_until};
+use super::dead_letters;
 use super::message::{OutgoingMessage, RawMessage};
 use super::target;
 use super::topology::Declaration;
@@ -110,7 +111,7 @@ impl Delivery {
         };
         let copy = dead_letters.copy(&self.message, reason);
         let deadline = Instant::now() + SET_ASIDE_PATIENCE;
-        match publish_until(dead_letters.transport.as_ref(), &copy, deadline).await {
+        match publish_until(dead_letters.transport.as_ref(), &copy, Patience::until(deadline)).await {
             Ok(()) => {
                 tracing::error!(
                     messaging.queue = %self.message.queue,
@@ -135,10 +136,7 @@ impl Delivery {
 
 impl DeadLetters {
     fn copy(&self, message: &RawMessage, reason: &str) -> OutgoingMessage {
-        let mut headers = vec![
-            ("x-reason".to_owned(), shorten(reason).to_owned()),
-            ("x-queue".to_owned(), message.queue.clone()),
-        ];
+        let mut headers = dead_letters::headers(shorten(reason), &message.queue);
         if let Some(compression) = &message.compression {
             headers.push(("compression".to_owned(), compression.clone()));
         }

@@ -6,8 +6,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::compression::compress;
 use super::target::Route;
 use super::topology::Declaration;
+use super::transport::PublishError;
+use crate::config::Compression;
 
 /// How the body is written. Kept with a reply address, so that a reply mirrors its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -85,6 +88,17 @@ impl OutgoingMessage {
             declare: Vec::new(),
         }
     }
+
+    /// The same with its body compressed, and a header that says so.
+    pub fn compressed(mut self, compression: Option<Compression>) -> Result<Self, PublishError> {
+        if let Some(compression) = compression {
+            let (label, body) =
+                compress(&self.body, compression).map_err(|error| PublishError::Encode(error.to_string()))?;
+            self.headers.push(("compression".to_owned(), label.to_owned()));
+            self.body = body;
+        }
+        Ok(self)
+    }
 }
 
 impl fmt::Debug for OutgoingMessage {
@@ -110,6 +124,8 @@ pub struct RawMessage {
     pub compression: Option<String>,
     /// Whether it was delivered before.
     pub redelivered: bool,
+    /// Where in a stream it stands, if it came from one.
+    pub stream_offset: Option<i64>,
     /// The body.
     pub body: Bytes,
 }

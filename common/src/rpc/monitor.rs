@@ -37,7 +37,7 @@ impl Drop for CallMonitor {
 
 /// Sends one sign of life, without retries: the next one comes soon. For callers that asked for them only.
 pub async fn alive(transport: &dyn Transport, address: &ReplyAddress) -> Result<(), PublishError> {
-    let message = WireReply::alive(address).into_message(address)?;
+    let message = WireReply::alive(address).into_message(address, transport.options())?;
     transport.publish(message).await
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::client::publish_until;
+use super::client::{Patience, publish_until};
 use super::envelope;
 use super::message::{OutgoingMessage, WireFormat};
 use super::target::Route;
@@ -131,8 +131,9 @@ pub async fn notify(
         mandatory: false,
         declare: topology::notification_queue(exchange, &queue, transport.options()),
         ..OutgoingMessage::new(route, WireFormat::Json, body)
-    };
-    publish_until(transport, &outgoing, Instant::now() + PATIENCE).await
+    }
+    .compressed(transport.options().kombu_compression)?;
+    publish_until(transport, &outgoing, Patience::until(Instant::now() + PATIENCE)).await
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! can be blocked by a slow consumer, a sender's by the broker's memory alarm; neither shall hold up the other.
 //!
 //! Recovery is ours and not lapin's, because it must try the other hosts, follow the configured intervals, and
-//! fall back to a passive declaration (see `declare`). Two consequences, both made safe by the journal's
+//! fall back to a passive declaration (see `declare`), and go on in streams (see `streams`). Two consequences, both made safe by the journal's
 //! unique message ids: deliveries taken before a reconnect come again, and a publish whose confirmation was
 //! lost is sent again by its caller.
 //!
@@ -12,13 +12,16 @@
 //! names the option to align, where Python fails for good; and the first publish opens the sender's connection,
 //! where Python keeps a pool.
 
+pub(super) mod dead_letters;
 mod declare;
+mod hosts;
 mod inspect;
 mod listener;
 mod open;
 mod reconnect;
 mod sender;
 mod settle;
+mod streams;
 mod tls;
 
 use std::sync::Arc;
@@ -32,6 +35,7 @@ use self::declare::Mismatches;
 use self::listener::Supervisor;
 use self::open::Opener;
 use self::sender::Sender;
+use super::gone::GoneCallers;
 use super::message::OutgoingMessage;
 use super::options::RabbitOptions;
 use super::topology::Declaration;
@@ -52,6 +56,7 @@ pub(super) fn connect(
         mismatches,
         options,
         listeners: Arc::new(ListenerCounts::default()),
+        gone: GoneCallers::default(),
         stop: CancellationToken::new(),
     }))
 }
@@ -75,6 +80,7 @@ struct RabbitTransport {
     mismatches: Arc<Mismatches>,
     options: RabbitOptions,
     listeners: Arc<ListenerCounts>,
+    gone: GoneCallers,
     stop: CancellationToken,
 }
 
@@ -112,6 +118,10 @@ impl Transport for RabbitTransport {
 
     fn options(&self) -> &RabbitOptions {
         &self.options
+    }
+
+    fn gone_callers(&self) -> &GoneCallers {
+        &self.gone
     }
 
     fn health(&self) -> Health {

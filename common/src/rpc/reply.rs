@@ -3,12 +3,13 @@
 //! All five keys are always present: a Python caller that misses `ending` waits until its timeout, one that
 //! misses `failure` raises `KeyError`.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::envelope;
 use super::failure::RemoteFailure;
 use super::message::OutgoingMessage;
+use super::options::RabbitOptions;
 use super::request::ReplyAddress;
 use super::target;
 use super::transport::PublishError;
@@ -22,7 +23,7 @@ pub struct WireReply {
     #[serde(default)]
     pub result: Value,
     /// Null, or a string that holds JSON.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text_or_json")]
     pub failure: Option<String>,
     /// False in signs of life only. Absent reads as the end: there will be no other.
     #[serde(default = "yes")]
@@ -37,6 +38,15 @@ pub struct WireReply {
 
 fn yes() -> bool {
     true
+}
+
+/// A failure that some peer wrote as an object is as good as its text.
+fn text_or_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    })
 }
 
 /// What a reply says.
@@ -84,14 +94,17 @@ impl WireReply {
     }
 
     /// The message that carries it to `address`, in the format of the request.
-    pub fn into_message(self, address: &ReplyAddress) -> Result<OutgoingMessage, PublishError> {
+    pub fn into_message(
+        self,
+        address: &ReplyAddress,
+        options: &RabbitOptions,
+    ) -> Result<OutgoingMessage, PublishError> {
         let body = envelope::encode(&self, address.format)
             .map_err(|error| PublishError::Encode(error.to_string()))?;
-        Ok(OutgoingMessage::new(
-            target::direct(&address.queue),
-            address.format,
-            body,
-        ))
+        let route = target::direct(&address.queue);
+        let mut message = OutgoingMessage::new(route, address.format, body);
+        message.mandatory = options.direct_mandatory_flag;
+        message.compressed(options.kombu_compression)
     }
 }
 

@@ -11,20 +11,25 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
-use super::client::publish_until;
+use super::client::{Patience, publish_until};
 use super::delivery::{DeadLetters, Delivery};
 use super::envelope;
 use super::message::RawMessage;
 use super::options::{Addressing, DEFAULT_PREFETCH, MAX_BODY_BYTES};
+use super::queue_names::UniqueName;
 use super::reply::WireReply;
 use super::request::{Malformed, ReplyAddress, Request, WireRequest};
 use super::topology;
 use super::transport::{Flow, ListenSpec, Listener, PublishError, Transport, TransportError};
 use crate::error::Fault;
 
-/// How long a reply is offered: a caller that reconnects declares its queue again in that time.
+/// How long a reply is offered to a broker that does not take it.
 const REPLY_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// What anybody may ask a server with `rpc_ping_enabled`, whatever its topic, with any arguments.
+const PING: &str = "oslo_rpc_server_ping";
 
 /// A request and the message that carried it.
 #[derive(Debug)]
@@ -40,6 +45,9 @@ pub struct RpcServer {
     transport: Arc<dyn Transport>,
     listener: Listener,
     dead_letters: Option<Arc<DeadLetters>>,
+    ping_enabled: bool,
+    /// Ours as long as we consume.
+    _queue_name: Option<UniqueName>,
 }
 
 impl RpcServer {
@@ -52,12 +60,19 @@ impl RpcServer {
         let addressing = addressing.into();
         let names = &addressing.names;
         let options = transport.options();
-        let fanout_queue = names.new_fanout_queue();
+        let (fanout_queue, is_random, unique) = if options.rabbit_stream_fanout {
+            (names.fanout_exchange(), false, None)
+        } else {
+            let unique = UniqueName::new(options).await?;
+            let queue = names.fanout_queue(unique.as_str());
+            (queue, !options.use_queue_manager, Some(unique))
+        };
         let spec = ListenSpec {
             purpose: "requests",
             declarations: topology::server(names, server_id, &fanout_queue, options),
             default_prefetch: DEFAULT_PREFETCH,
-            delete_at_stop: Some(fanout_queue),
+            // One that is found again by its name, or that others read too, stays.
+            delete_at_stop: is_random.then_some(fanout_queue),
         };
         let dead_letters = addressing.dead_letter_queue.as_ref().map(|queue| {
             Arc::new(DeadLetters {
@@ -71,6 +86,8 @@ impl RpcServer {
             transport,
             listener,
             dead_letters,
+            ping_enabled: addressing.ping_enabled,
+            _queue_name: unique,
         })
     }
 
@@ -118,6 +135,18 @@ impl RpcServer {
     fn take_in(&self, delivery: Delivery) -> Option<Incoming> {
         let delivery = delivery.with_dead_letters(self.dead_letters.clone());
         match decode(delivery.message()) {
+            Ok(request) if self.ping_enabled && request.method == PING => {
+                let transport = Arc::clone(&self.transport);
+                tokio::spawn(async move {
+                    if let Some(address) = &request.reply
+                        && let Err(error) = reply(transport.as_ref(), address, Ok("pong".into())).await
+                    {
+                        tracing::debug!(%error, "a ping could not be answered");
+                    }
+                    delivery.ack().await;
+                });
+                None
+            }
             Ok(request) => Some(Incoming { request, delivery }),
             Err(Refusal::Undecodable(reason)) => {
                 tokio::spawn(async move { delivery.dead_letter(&reason).await });
@@ -158,12 +187,31 @@ fn decode(message: &RawMessage) -> Result<Request, Refusal> {
 
 /// Answers a call, with bounded retries.
 ///
-/// An error means that the caller is gone or the broker is; the journal decides whether to try again later.
+/// A caller whose queue is not there may be reconnecting: it has `kombu_missing_consumer_retry_timeout`, unless it
+/// let such a time pass just before. An error means that the caller is gone or the broker is; the journal decides
+/// whether to try again later.
 pub async fn reply(
     transport: &dyn Transport,
     address: &ReplyAddress,
     outcome: Result<Value, &Fault>,
 ) -> Result<(), PublishError> {
-    let message = WireReply::new(address, outcome).into_message(address)?;
-    publish_until(transport, &message, tokio::time::Instant::now() + REPLY_PATIENCE).await
+    let options = transport.options();
+    let message = WireReply::new(address, outcome).into_message(address, options)?;
+    let gone = transport.gone_callers();
+    let now = Instant::now();
+    let patience = Patience {
+        until: now + REPLY_PATIENCE,
+        unroutable_until: if gone.contains(&address.queue, now) {
+            now
+        } else {
+            now + options.kombu_missing_consumer_retry_timeout
+        },
+    };
+    let outcome = publish_until(transport, &message, patience).await;
+    match &outcome {
+        Ok(()) => gone.forget(&address.queue),
+        Err(PublishError::Unroutable { .. }) => gone.remember(&address.queue),
+        Err(_) => {}
+    }
+    outcome
 }

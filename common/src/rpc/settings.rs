@@ -1,12 +1,11 @@
 //! From the settings to messaging's options.
 
-use std::time::Duration;
-
+use super::message::WireFormat;
 use super::options::{Addressing, LoginMethod, OptionsError, RabbitOptions, RpcOptions};
 use super::target::Names;
 use super::url::TransportUrl;
 use crate::config::Settings;
-use crate::config::{LoginMethod as ConfiguredLogin, RabbitSection};
+use crate::config::{LoginMethod as ConfiguredLogin, RabbitSection, RpcContentType};
 
 impl From<&Settings> for Addressing {
     fn from(settings: &Settings) -> Self {
@@ -18,6 +17,11 @@ impl From<&Settings> for Addressing {
             response_timeout: settings.default.rpc_response_timeout,
             publish_timeout: settings.api.publish_timeout,
             dead_letter_queue: settings.conductor.dead_letter_queue.clone(),
+            format: match settings.conductor.rpc_content_type {
+                RpcContentType::Json => WireFormat::Json,
+                RpcContentType::MessagePack => WireFormat::MessagePack,
+            },
+            ping_enabled: settings.default.rpc_ping_enabled,
         }
     }
 }
@@ -28,7 +32,10 @@ impl TryFrom<&Settings> for RpcOptions {
     fn try_from(settings: &Settings) -> Result<Self, OptionsError> {
         Self {
             url: TransportUrl::parse(settings.default.transport_url.expose())?,
-            rabbit: RabbitOptions::try_from(&settings.rabbit)?,
+            rabbit: RabbitOptions {
+                lock_path: settings.oslo_concurrency.lock_path.clone(),
+                ..RabbitOptions::try_from(&settings.rabbit)?
+            },
             addressing: Addressing::from(settings),
         }
         .with_overrides()
@@ -39,30 +46,7 @@ impl TryFrom<&RabbitSection> for RabbitOptions {
     type Error = OptionsError;
 
     fn try_from(section: &RabbitSection) -> Result<Self, OptionsError> {
-        Ok(Self {
-            amqp_durable_queues: section.amqp_durable_queues,
-            amqp_auto_delete: section.amqp_auto_delete,
-            rabbit_quorum_queue: section.rabbit_quorum_queue,
-            rabbit_transient_quorum_queue: section.rabbit_transient_quorum_queue,
-            rabbit_quorum_delivery_limit: section.rabbit_quorum_delivery_limit.into(),
-            rabbit_quorum_max_memory_length: section.rabbit_quorum_max_memory_length.into(),
-            rabbit_quorum_max_memory_bytes: i64::try_from(section.rabbit_quorum_max_memory_bytes)
-                .unwrap_or(i64::MAX),
-            rabbit_ha_queues: section.rabbit_ha_queues,
-            rabbit_transient_queues_ttl: Duration::from_secs(section.rabbit_transient_queues_ttl.into()),
-            rabbit_qos_prefetch_count: section.rabbit_qos_prefetch_count,
-            enable_cancel_on_failover: section.enable_cancel_on_failover,
-            heartbeat_timeout_threshold: Duration::from_secs(section.heartbeat_timeout_threshold.into()),
-            rabbit_retry_interval: section.rabbit_retry_interval,
-            rabbit_retry_backoff: section.rabbit_retry_backoff,
-            rabbit_interval_max: section.rabbit_interval_max,
-            kombu_reconnect_delay: section.kombu_reconnect_delay,
-            rabbit_login_method: login(section.rabbit_login_method)?,
-            ssl: section.ssl,
-            ssl_ca_file: section.ssl_ca_file.clone(),
-            ssl_cert_file: section.ssl_cert_file.clone(),
-            ssl_key_file: section.ssl_key_file.clone(),
-        })
+        Ok(Self::of(section, login(section.rabbit_login_method)?))
     }
 }
 

@@ -50,9 +50,9 @@ impl Names {
         format!("{}_fanout", self.topic)
     }
 
-    /// A fresh name for one server's copy queue. Kept for the life of the server, over reconnects.
-    pub fn new_fanout_queue(&self) -> String {
-        format!("{}_fanout_{}", self.topic, Uuid::new_v4().simple())
+    /// One server's copy queue, by what makes it unique. Kept for the life of the server, over reconnects.
+    pub fn fanout_queue(&self, unique: &str) -> String {
+        format!("{}_fanout_{unique}", self.topic)
     }
 
     /// Where a request for `target` is published.
@@ -74,9 +74,9 @@ impl Names {
     }
 }
 
-/// A fresh name for a process's reply queue.
-pub fn new_reply_queue() -> String {
-    format!("reply_{}", Uuid::new_v4().simple())
+/// A process's reply queue, by what makes it unique.
+pub fn reply_queue(unique: &str) -> String {
+    format!("reply_{unique}")
 }
 
 /// A queue by its own name, through the default exchange: replies and dead letters.
@@ -127,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn generated_names_have_the_peers_form_and_differ() {
-        let fanout = names().new_fanout_queue();
-        assert_eq!(fanout.len(), "magnum-conductor_fanout_".len() + 32);
-        assert_ne!(new_reply_queue(), new_reply_queue());
+    fn names_of_queues_and_servers_have_the_peers_form() {
+        assert_eq!(names().fanout_queue("n:p:1"), "magnum-conductor_fanout_n:p:1");
+        assert_eq!(reply_queue("n:p:2"), "reply_n:p:2");
+        assert_ne!(new_server_id(), new_server_id());
         let id = new_server_id();
         assert_eq!(id.len(), 12);
         assert!(id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()));

@@ -4,11 +4,15 @@
 //! arguments. So the lists here must equal oslo.messaging's for the same options, flag for flag and in order;
 //! tests compare them with recordings of the real one.
 //!
-//! Not built: `use_queue_manager` and `rabbit_stream_fanout`. Both only change queues that belong to one
-//! process, so no peer can tell; the queues they would name are declared as without them.
+//! With `rabbit_stream_fanout` all servers read one stream instead of a fanout queue each.
+
+use std::borrow::Cow;
 
 use super::options::RabbitOptions;
 use super::target::Names;
+
+/// The consumer argument that says where in a stream to begin; also the header that says where a message was.
+pub const STREAM_OFFSET: &str = "x-stream-offset";
 
 /// One step of a declaration list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -46,7 +50,7 @@ pub type Arguments = Vec<(&'static str, Argument)>;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Argument {
     /// Text.
-    Text(&'static str),
+    Text(Cow<'static, str>),
     /// Number.
     Number(i64),
     /// Flag.
@@ -106,7 +110,11 @@ pub fn server(
         });
     }
     list.push(fanout_exchange(names, options));
-    list.push(Declaration::Queue(transient_queue(fanout_queue, options)));
+    list.push(Declaration::Queue(if options.rabbit_stream_fanout {
+        stream(fanout_queue, options)
+    } else {
+        transient_queue(fanout_queue, options)
+    }));
     list.push(Declaration::Bind {
         queue: fanout_queue.to_owned(),
         exchange: names.fanout_exchange(),
@@ -114,7 +122,11 @@ pub fn server(
     });
     list.push(consume(names.topic_queue(), "1", options));
     list.push(consume(&names.server_queue(server_id), "2", options));
-    list.push(consume(fanout_queue, "3", options));
+    list.push(if options.rabbit_stream_fanout {
+        consume_stream(fanout_queue, "3")
+    } else {
+        consume(fanout_queue, "3", options)
+    });
     list
 }
 
@@ -141,7 +153,7 @@ pub fn fanout_exchange(names: &Names, options: &RabbitOptions) -> Declaration {
     Declaration::Exchange(Exchange {
         name: names.fanout_exchange(),
         kind: ExchangeKind::Fanout,
-        durable: options.rabbit_transient_quorum_queue,
+        durable: options.rabbit_transient_quorum_queue || options.rabbit_stream_fanout,
         auto_delete: true,
     })
 }
@@ -156,12 +168,15 @@ pub fn topic_queue(name: &str, options: &RabbitOptions) -> Queue {
     }
 }
 
-/// A dead letter must outlast its last reader, so unlike a topic queue it never deletes itself.
+/// A dead letter must outlast its last reader, and any number of them: unlike a topic queue this one never deletes
+/// itself, and has no limit of deliveries.
 pub fn dead_letter_queue(name: &str, options: &RabbitOptions) -> Declaration {
-    Declaration::Queue(Queue {
-        auto_delete: false,
-        ..topic_queue(name, options)
-    })
+    let mut queue = topic_queue(name, options);
+    queue.auto_delete = false;
+    queue
+        .arguments
+        .retain(|(argument, _)| *argument != "x-delivery-limit");
+    Declaration::Queue(queue)
 }
 
 /// What a notifier declares before its first message with this routing key: as long-lived as a topic.
@@ -197,13 +212,28 @@ fn transient_queue(name: &str, options: &RabbitOptions) -> Queue {
     }
 }
 
+/// The stream that all servers read.
+fn stream(name: &str, options: &RabbitOptions) -> Queue {
+    let mut arguments = vec![("x-queue-type", Argument::Text("stream".into()))];
+    let ttl = options.rabbit_transient_queues_ttl.as_secs();
+    if ttl > 0 {
+        arguments.push(("x-max-age", Argument::Text(format!("{ttl}s").into())));
+    }
+    Queue {
+        name: name.to_owned(),
+        durable: true,
+        auto_delete: false,
+        arguments,
+    }
+}
+
 fn queue_kind(quorum: bool, options: &RabbitOptions) -> Arguments {
     let mut arguments = Arguments::new();
     if options.rabbit_ha_queues {
-        arguments.push(("x-ha-policy", Argument::Text("all")));
+        arguments.push(("x-ha-policy", Argument::Text("all".into())));
     }
     if quorum {
-        arguments.push(("x-queue-type", Argument::Text("quorum")));
+        arguments.push(("x-queue-type", Argument::Text("quorum".into())));
         for (name, limit) in [
             ("x-delivery-limit", options.rabbit_quorum_delivery_limit),
             ("x-max-in-memory-length", options.rabbit_quorum_max_memory_length),
@@ -233,6 +263,14 @@ fn consume(queue: &str, tag: &str, options: &RabbitOptions) -> Declaration {
         queue: queue.to_owned(),
         tag: tag.to_owned(),
         arguments,
+    }
+}
+
+fn consume_stream(queue: &str, tag: &str) -> Declaration {
+    Declaration::Consume {
+        queue: queue.to_owned(),
+        tag: tag.to_owned(),
+        arguments: vec![(STREAM_OFFSET, Argument::Text("last".into()))],
     }
 }
 
@@ -267,19 +305,28 @@ mod tests {
         };
         let topic = topic_queue("t", &options);
         assert!(topic.durable);
-        assert_eq!(topic.arguments, [("x-queue-type", Argument::Text("quorum"))]);
+        assert_eq!(
+            topic.arguments,
+            [("x-queue-type", Argument::Text("quorum".into()))]
+        );
         assert!(!transient_queue("f", &options).durable);
     }
 
     #[test]
-    fn a_dead_letter_queue_never_deletes_itself() {
+    fn a_dead_letter_queue_never_deletes_itself_or_a_letter() {
         let options = RabbitOptions {
             amqp_auto_delete: true,
+            rabbit_quorum_queue: true,
+            rabbit_quorum_delivery_limit: 3,
             ..RabbitOptions::default()
         };
         let Declaration::Queue(queue) = dead_letter_queue("d", &options) else {
             panic!("a queue");
         };
         assert!(!queue.auto_delete);
+        assert_eq!(
+            queue.arguments,
+            [("x-queue-type", Argument::Text("quorum".into()))]
+        );
     }
 }

@@ -11,10 +11,13 @@
 //! Not given: exactly-once. A confirmed publish may have been sent twice, a settled delivery may come again
 //! after a reconnect. Requests carry a unique id for that reason.
 
+use std::path::PathBuf;
+
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
 use super::delivery::Delivery;
+use super::gone::GoneCallers;
 use super::message::OutgoingMessage;
 use super::options::{OptionsError, RabbitOptions};
 use super::topology::Declaration;
@@ -30,6 +33,9 @@ pub trait Transport: Send + Sync {
 
     /// `[oslo_messaging_rabbit]` as it applies here: declarations depend on it.
     fn options(&self) -> &RabbitOptions;
+
+    /// Callers whose reply queue was not there lately.
+    fn gone_callers(&self) -> &GoneCallers;
 
     /// What is known about the connections right now.
     fn health(&self) -> Health;
@@ -107,6 +113,14 @@ pub enum TransportError {
     Tls {
         /// The option whose file is at fault.
         option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No name for a queue of this process.
+    #[error("[oslo_concurrency] lock_path: {}: {reason}", folder.display())]
+    QueueNames {
+        /// The directory.
+        folder: PathBuf,
         /// What is wrong with it.
         reason: String,
     },

@@ -255,7 +255,7 @@ fn story(row: &OperationRow, events: &[EventRow]) -> String {
     text
 }
 
-fn print(text: &str) -> anyhow::Result<()> {
+pub(super) fn print(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         // The reader has seen enough: `operations list | head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

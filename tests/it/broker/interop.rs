@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Bed, next};
 
-async fn peer(script: &str, vhost: &Vhost) -> Result<OsloPeer> {
+pub(super) async fn peer(script: &str, vhost: &Vhost) -> Result<OsloPeer> {
     let folder = run_dir()?.folder("interop")?;
     let config = ConfigFile::for_test("sqlite://", &vhost.transport_url(), &folder)
         .write(&folder.join("magnum.conf"))?;

@@ -8,8 +8,8 @@ use magnum_conductor::operations::OperationKind;
 use magnum_conductor::operations::notice::{NoticeOutcome, Seen};
 use serde_json::{Map, Value};
 
-use super::load;
 use super::topology::methods;
+use super::{load, load_all};
 
 fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
@@ -110,24 +110,25 @@ fn ours(recorded: &Value, kind: OperationKind, outcome: NoticeOutcome, priority:
 }
 
 #[test]
-fn a_notification_equals_magnums() {
-    for (name, kind, outcome, priority) in [
-        (
-            "notification-cluster-create-success",
-            OperationKind::ClusterCreate,
-            NoticeOutcome::Success,
-            Priority::Info,
-        ),
-        (
-            "notification-cluster-update-failure",
-            OperationKind::ClusterUpdate,
-            NoticeOutcome::Failure,
-            Priority::Error,
-        ),
-    ] {
-        let recorded = load("rpc", name)["inner"].clone();
-        let ours = comparable(ours(&recorded, kind, outcome, priority));
-        assert_eq!(ours, comparable(recorded), "{name}");
+fn every_notification_equals_magnums() {
+    let recorded = load_all("rpc", "notification-cluster-");
+    assert_eq!(recorded.len(), 2);
+    for (name, frame) in recorded {
+        let recorded = frame["inner"].clone();
+        let kind = match recorded["event_type"].as_str().unwrap() {
+            "magnum.cluster.create" => OperationKind::ClusterCreate,
+            "magnum.cluster.update" => OperationKind::ClusterUpdate,
+            other => panic!("{name}: {other}"),
+        };
+        let (outcome, priority) = match recorded["payload"]["outcome"].as_str().unwrap() {
+            "success" => (NoticeOutcome::Success, Priority::Info),
+            "failure" => (NoticeOutcome::Failure, Priority::Error),
+            other => panic!("{name}: {other}"),
+        };
+        let ours = ours(&recorded, kind, outcome, priority);
+        let queue = format!("notifications.{}", priority.as_str().to_lowercase());
+        assert_eq!(frame["routing_key"], queue, "{name}");
+        assert_eq!(comparable(ours), comparable(recorded), "{name}");
     }
 }
 

@@ -5,13 +5,26 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::schema::section;
-use crate::config::value::processors;
+use crate::config::value::{keywords, processors};
+
+keywords! {
+    /// How requests are written.
+    RpcContentType {
+        /// What every peer reads.
+        Json = "json",
+        /// What only our own programs read.
+        MessagePack = "msgpack",
+    }
+}
 
 section! {
     /// The conductor: accepting and running operations.
     ConductorSection "conductor" {
         /// RPC topic. Python's API ignores this option and always uses the default.
         topic: String as Name = "magnum-conductor".to_owned();
+        /// How this program writes its requests; replies have the form of their request. msgpack is for a
+        /// deployment without any Python peer, which would reject it.
+        rpc_content_type: RpcContentType as Choice = RpcContentType::Json, ours true;
         /// Threads of the conductor. One process does all work; Magnum starts as many processes.
         workers: usize as Threads = processors(), machine "number of processors";
         /// Operations that run at the same time.

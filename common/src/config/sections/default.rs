@@ -25,6 +25,8 @@ section! {
         control_exchange: String as Name = "magnum".to_owned();
         /// Seconds a call waits for its answer.
         rpc_response_timeout: Duration as Seconds<100> = Duration::from_secs(60);
+        /// Whether a conductor answers `oslo_rpc_server_ping`, a liveness check of oslo.messaging.
+        rpc_ping_enabled: bool as Bool = false;
 
         /// Whether this conductor takes part in status polling. Its heartbeat is not affected.
         periodic_enable: bool as Bool = true;

@@ -119,6 +119,7 @@ impl Broker {
                     content_encoding: outgoing.content_encoding.clone(),
                     compression: header("compression"),
                     redelivered: false,
+                    stream_offset: None,
                     body: outgoing.body.clone(),
                 },
                 expires: outgoing.expiration.map(|after| Instant::now() + after),

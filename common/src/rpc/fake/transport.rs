@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::broker::{Broker, ConsumerId, Lent, Tag};
 use crate::rpc::delivery::{Delivery, Settle};
+use crate::rpc::gone::GoneCallers;
 use crate::rpc::message::OutgoingMessage;
 use crate::rpc::options::RabbitOptions;
 use crate::rpc::topology::Declaration;
@@ -19,6 +20,7 @@ use crate::rpc::transport::{
 pub(super) struct FakeTransport {
     broker: Arc<Broker>,
     options: RabbitOptions,
+    gone: GoneCallers,
     closed: AtomicBool,
     stop: CancellationToken,
 }
@@ -28,6 +30,7 @@ impl FakeTransport {
         Self {
             broker,
             options,
+            gone: GoneCallers::default(),
             closed: AtomicBool::new(false),
             stop: CancellationToken::new(),
         }
@@ -66,6 +69,10 @@ impl Transport for FakeTransport {
 
     fn options(&self) -> &RabbitOptions {
         &self.options
+    }
+
+    fn gone_callers(&self) -> &GoneCallers {
+        &self.gone
     }
 
     fn health(&self) -> Health {

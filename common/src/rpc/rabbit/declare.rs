@@ -97,12 +97,19 @@ impl<'a> Declarer<'a> {
         if !has_code(&error, &AMQPSoftError::PRECONDITIONFAILED) {
             return Err(error);
         }
-        self.mismatches.report(name, &error);
         self.channel = self.connection.create_channel().await?;
         if let Some(count) = self.prefetch {
             self.prefetch(count).await?;
         }
-        create(&self.channel, declaration, true).await
+        match create(&self.channel, declaration, true).await {
+            // It is not there: the broker refuses these arguments at all.
+            Err(missing) if has_code(&missing, &AMQPSoftError::NOTFOUND) => Err(error),
+            Err(other) => Err(other),
+            Ok(()) => {
+                self.mismatches.report(name, &error);
+                Ok(())
+            }
+        }
     }
 
     /// The channel in its final state.
@@ -194,7 +201,7 @@ fn field_table(arguments: &Arguments) -> FieldTable {
     let mut table = FieldTable::default();
     for (key, value) in arguments {
         let value = match value {
-            Argument::Text(text) => AMQPValue::LongString((*text).into()),
+            Argument::Text(text) => AMQPValue::LongString(text.as_ref().into()),
             Argument::Number(number) => match i32::try_from(*number) {
                 Ok(small) => AMQPValue::LongInt(small),
                 Err(_) => AMQPValue::LongLongInt(*number),

@@ -16,7 +16,7 @@ pub(super) async fn inspect(
     declarations: &[Declaration],
 ) -> Result<Vec<(String, Found)>, String> {
     let connection = opener
-        .open("inspection")
+        .open("inspection", &mut opener.host_order())
         .await
         .map_err(|error| error.to_string())?;
     let mut seen = Vec::new();

@@ -19,8 +19,10 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::declare::{Declarer, Mismatches, cancel, consume};
+use super::hosts::HostOrder;
 use super::open::{Opener, explain, short};
 use super::settle::{Ledger, Settlement, Settler, tell};
+use super::streams::{self, Offsets};
 use super::{ListenerCounts, reconnect};
 use crate::rpc::delivery::Delivery;
 use crate::rpc::message::RawMessage;
@@ -60,6 +62,7 @@ pub(super) struct Supervisor {
     spec: ListenSpec,
     mismatches: Arc<Mismatches>,
     counts: Arc<ListenerCounts>,
+    offsets: Offsets,
 }
 
 /// Orders, and whether consuming is paused by one of them.
@@ -107,6 +110,7 @@ impl Supervisor {
             spec,
             mismatches,
             counts,
+            offsets: Offsets::default(),
         }
     }
 
@@ -138,10 +142,11 @@ impl Supervisor {
         ready: oneshot::Sender<()>,
     ) -> Stopped {
         let mut ready = Some(ready);
+        let mut hosts = self.opener.host_order();
         let mut failures: u32 = 0;
         let mut down_since = Instant::now();
         loop {
-            let opened = match orders.obey_during(self.open(orders.paused)).await {
+            let opened = match orders.obey_during(self.open(orders.paused, &mut hosts)).await {
                 Ok(opened) => opened,
                 Err(stopped) => return stopped,
             };
@@ -181,8 +186,8 @@ impl Supervisor {
     }
 
     /// Connects, declares, and consumes unless `paused`. What is ordered meanwhile is left to the session.
-    async fn open(&self, paused: bool) -> Result<Session, String> {
-        let opened = self.opener.open(self.spec.purpose).await;
+    async fn open(&self, paused: bool, hosts: &mut HostOrder) -> Result<Session, String> {
+        let opened = self.opener.open(self.spec.purpose, hosts).await;
         let connection = opened.map_err(|error| error.to_string())?;
         let channel = answered(self.declare(&connection)).await?;
         let mut items = SelectAll::new();
@@ -252,12 +257,18 @@ impl Supervisor {
                 }
                 Some(item) = session.items.next() => match item {
                     Item::Message(tag, message) => {
+                        if let Some(offset) = message.stream_offset {
+                            self.offsets.came(&message.queue, offset);
+                        }
                         // A receiver that has just gone shows at `out.closed()`; the delivery returns by itself.
                         let _gone = out.send(session.ends.lend(tag, *message));
                     }
                     Item::Broken(reason) => break End::Lost(reason),
                     Item::Over if session.ending > 0 => session.ending -= 1,
-                    Item::Over => break End::Lost("the broker cancelled a consumer".to_owned()),
+                    Item::Over => {
+                        self.offsets.forget();
+                        break End::Lost("the broker cancelled a consumer".to_owned());
+                    }
                 },
             }
         };
@@ -330,7 +341,10 @@ impl Supervisor {
             session.ending += std::mem::take(&mut session.consumers);
             answered(cancel(&session.channel, declarations)).await?;
         } else if !paused && session.consumers == 0 {
-            let consumers = answered(consume(&session.channel, declarations)).await?;
+            let consumers = {
+                let declarations = self.offsets.resume(declarations);
+                answered(consume(&session.channel, &declarations)).await?
+            };
             session.consumers = consumers.len();
             session.items.extend(consumers.into_iter().map(items_of));
         }
@@ -405,6 +419,7 @@ fn take(delivery: lapin::message::Delivery, queue: &str) -> RawMessage {
         }
     });
     RawMessage {
+        stream_offset: properties.headers().as_ref().and_then(streams::offset),
         queue: queue.to_owned(),
         content_type: properties.content_type().as_ref().map(ToString::to_string),
         content_encoding: properties.content_encoding().as_ref().map(ToString::to_string),

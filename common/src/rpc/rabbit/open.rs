@@ -9,11 +9,12 @@ use lapin::protocol::{AMQPErrorKind, AMQPHardError, AMQPSoftError};
 use lapin::tcp::{AsyncTcpStream, RustlsConnector};
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo, SASLMechanism};
 use lapin::{Connection, ConnectionProperties, ErrorKind};
-use rand::seq::SliceRandom;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::hosts::HostOrder;
 use super::tls;
+use crate::config::FailoverStrategy;
 use crate::rpc::options::{LoginMethod, OptionsError, RabbitOptions};
 use crate::rpc::transport::TransportError;
 use crate::rpc::url::{BrokerHost, RabbitUrl, UrlError};
@@ -36,6 +37,7 @@ pub(super) struct Opener {
     login: SASLMechanism,
     heartbeat: u16,
     tls: Option<RustlsConnector>,
+    failover: FailoverStrategy,
 }
 
 /// Why no host could be used: one line per host, without credentials.
@@ -56,20 +58,28 @@ impl Opener {
                 LoginMethod::AmqPlain => SASLMechanism::AMQPlain,
                 LoginMethod::External => SASLMechanism::External,
             },
+            failover: options.kombu_failover_strategy,
             heartbeat: u16::try_from(options.heartbeat_timeout_threshold.as_secs()).unwrap_or(u16::MAX),
             tls: tls::connector(options)?.map(|config| RustlsConnector::from(Arc::new(config))),
         })
     }
 
-    /// Tries every host once, in random order, and takes the first that answers.
-    pub(super) async fn open(&self, purpose: &str) -> Result<Connection, OpenError> {
-        let mut hosts: Vec<&BrokerHost> = self.url.hosts.iter().collect();
-        hosts.shuffle(&mut rand::rng());
+    /// An order of the hosts, for one connection and those that replace it.
+    pub(super) fn host_order(&self) -> HostOrder {
+        HostOrder::new(self.url.hosts.len(), self.failover)
+    }
+
+    /// Tries every host once and takes the first that answers.
+    pub(super) async fn open(&self, purpose: &str, order: &mut HostOrder) -> Result<Connection, OpenError> {
         let mut errors = String::new();
-        for host in hosts {
+        for index in order.round() {
+            let Some(host) = self.url.hosts.get(index) else {
+                continue;
+            };
             match timeout(CONNECT_TIMEOUT, self.open_host(host, purpose)).await {
                 Ok(Ok(connection)) => {
                     tracing::debug!(messaging.host = %host, purpose, "connected to the broker");
+                    order.connected(index);
                     return Ok(connection);
                 }
                 Ok(Err(error)) => push_line(&mut errors, host, &self.explain(&error)),
@@ -137,10 +147,7 @@ impl Opener {
             purpose,
             Uuid::new_v4()
         );
-        let properties = ConnectionProperties::default()
-            .with_client_property("product".into(), "magnum".into())
-            .with_client_property("product_version".into(), env!("CARGO_PKG_VERSION").into())
-            .with_connection_name(name.into());
+        let properties = ConnectionProperties::default().with_connection_name(name.into());
         let tls = self.tls.clone();
         Connection::connector(
             uri,

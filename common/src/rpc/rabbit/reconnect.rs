@@ -2,7 +2,7 @@
 //!
 //! oslo.messaging's rule: the first pause is `kombu_reconnect_delay`, then `rabbit_retry_interval`, growing by
 //! `rabbit_retry_backoff` up to `rabbit_interval_max`; never giving up. A share of it is random here, so that a
-//! broker that comes back is not met by all conductors at once.
+//! broker that comes back is not met by all conductors at once; `kombu_reconnect_splay` adds to it.
 
 use std::time::Duration;
 
@@ -16,7 +16,12 @@ const SPREAD: f64 = 0.2;
 /// The pause after the `failures`-th failure in a row; the loss of the connection is the first.
 pub(super) fn pause(options: &RabbitOptions, failures: u32) -> Duration {
     let spread = rand::rng().random_range(0.0..SPREAD);
-    base(options, failures).mul_f64(1.0 + spread)
+    let splay = options
+        .kombu_reconnect_splay
+        .mul_f64(rand::rng().random_range(0.0..1.0));
+    base(options, failures)
+        .mul_f64(1.0 + spread)
+        .saturating_add(splay)
 }
 
 fn base(options: &RabbitOptions, failures: u32) -> Duration {
@@ -42,6 +47,19 @@ mod tests {
         let seconds: Vec<u64> = (1..=7).map(|n| base(&options, n).as_secs()).collect();
         assert_eq!(seconds, [1, 1, 3, 5, 7, 9, 11]);
         assert_eq!(base(&options, u32::MAX), Duration::from_secs(30));
+    }
+
+    #[test]
+    fn the_splay_is_added_at_random() {
+        let options = RabbitOptions {
+            kombu_reconnect_splay: Duration::from_secs(100),
+            ..RabbitOptions::default()
+        };
+        let longest = (0..100).map(|_| pause(&options, 2)).max().unwrap();
+        assert!(
+            (Duration::from_secs(10)..Duration::from_secs(102)).contains(&longest),
+            "{longest:?}"
+        );
     }
 
     #[test]

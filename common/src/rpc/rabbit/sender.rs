@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::declare::{Declarer, Mismatches, has_code};
+use super::hosts::HostOrder;
 use super::open::{Opener, explain, short};
 use crate::rpc::message::OutgoingMessage;
 use crate::rpc::topology::Declaration;
@@ -33,8 +34,14 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct Sender {
     opener: Arc<Opener>,
     mismatches: Arc<Mismatches>,
-    live: tokio::sync::Mutex<Option<Arc<Live>>>,
+    live: tokio::sync::Mutex<Line>,
     permits: Semaphore,
+}
+
+/// The connection, as far as there is one, and where the next one goes.
+struct Line {
+    live: Option<Arc<Live>>,
+    hosts: HostOrder,
 }
 
 /// One open connection.
@@ -64,18 +71,23 @@ impl From<lapin::Error> for Failure {
 
 impl Sender {
     pub(super) fn new(opener: Arc<Opener>, mismatches: Arc<Mismatches>) -> Self {
+        let line = Line {
+            live: None,
+            hosts: opener.host_order(),
+        };
         Self {
             opener,
             mismatches,
-            live: tokio::sync::Mutex::new(None),
+            live: tokio::sync::Mutex::new(line),
             permits: Semaphore::new(CHANNELS),
         }
     }
 
     pub(super) fn connected(&self) -> bool {
         // Held while connecting: then we are not connected.
-        self.live.try_lock().is_ok_and(|live| {
-            live.as_ref()
+        self.live.try_lock().is_ok_and(|line| {
+            line.live
+                .as_ref()
                 .is_some_and(|live| live.connection.status().connected())
         })
     }
@@ -101,14 +113,14 @@ impl Sender {
 
     /// The connection; a new one if the old one is lost.
     async fn live(&self) -> Result<Arc<Live>, PublishError> {
-        let mut slot = self.live.lock().await;
-        if let Some(live) = slot.as_ref()
+        let mut line = self.live.lock().await;
+        if let Some(live) = line.live.as_ref()
             && live.connection.status().connected()
         {
             return Ok(Arc::clone(live));
         }
-        *slot = None;
-        let opened = self.opener.open("sender").await;
+        line.live = None;
+        let opened = self.opener.open("sender", &mut line.hosts).await;
         let connection = opened.map_err(|error| PublishError::Disconnected(error.to_string()))?;
         let live = Arc::new(Live {
             connection,
@@ -116,7 +128,7 @@ impl Sender {
             declared: Mutex::default(),
             declaring: tokio::sync::Mutex::default(),
         });
-        *slot = Some(Arc::clone(&live));
+        line.live = Some(Arc::clone(&live));
         Ok(live)
     }
 
@@ -162,7 +174,7 @@ impl Sender {
     }
 
     pub(super) async fn close(&self) {
-        if let Some(live) = self.live.lock().await.take() {
+        if let Some(live) = self.live.lock().await.live.take() {
             // The broker may be gone; then there is nothing to close.
             let _late = timeout(CLOSE_TIMEOUT, live.connection.close(200, "OK".into())).await;
         }

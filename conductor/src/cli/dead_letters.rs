@@ -1,0 +1,203 @@
+//! `magnum-conductor dead-letters list | show | requeue | discard`: messages that were set aside, for operators.
+//!
+//! Works on the broker alone, with or without a conductor running. Never prints a secret: see
+//! `magnum_common::rpc::DeadLetter`.
+
+use anyhow::{Context, bail};
+use clap::{ArgGroup, Args, Subcommand};
+use magnum_common::config::Settings;
+use magnum_common::rpc::{DeadLetter, DeadLetters, RpcOptions};
+use serde_json::{Map, Value, json};
+
+use super::operations::print;
+
+/// Looks at messages that were set aside, puts them back, or throws them away.
+#[derive(Debug, Args)]
+pub struct DeadLettersArgs {
+    #[command(subcommand)]
+    command: DeadLettersCommand,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum DeadLettersCommand {
+    /// Lists messages that were set aside, oldest first, with the reason of each.
+    List {
+        /// At most so many.
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows one message, with its secrets masked.
+    Show {
+        /// The message's id in the list.
+        id: String,
+    },
+    /// Puts messages back into the queue of requests, to be tried again.
+    Requeue {
+        /// Which of them.
+        #[command(flatten)]
+        which: Which,
+        /// The queue to put them into, instead of that of requests.
+        #[arg(long, value_name = "QUEUE")]
+        to: Option<String>,
+    },
+    /// Throws messages away for good.
+    Discard {
+        /// Which of them.
+        #[command(flatten)]
+        which: Which,
+    },
+}
+
+/// Which messages.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true))]
+pub struct Which {
+    /// The message's id in the list.
+    #[arg(group = "which")]
+    id: Option<String>,
+    /// All that are there now.
+    #[arg(long, group = "which")]
+    all: bool,
+}
+
+impl Which {
+    fn has(&self, letter: &DeadLetter) -> bool {
+        self.all || self.id.as_deref() == Some(letter.id.as_str())
+    }
+
+    /// After the work: an id that was not there is a mistake.
+    fn told(&self, done: usize, what: &str) -> anyhow::Result<()> {
+        match &self.id {
+            Some(id) if done == 0 => bail!("there is no dead letter {id}; `dead-letters list` has their ids"),
+            _ => print(&format!("{done} {what}\n")),
+        }
+    }
+}
+
+/// Runs the sub-command.
+pub async fn run(settings: &Settings, args: DeadLettersArgs) -> anyhow::Result<()> {
+    let options = RpcOptions::try_from(settings)?;
+    let mut letters = DeadLetters::open(&options, "magnum-conductor-dead-letters")
+        .await
+        .context("the queue of [conductor] dead_letter_queue cannot be read")?;
+    let done = work(&mut letters, &options, args.command).await;
+    // What was read and left goes back in any case, at the latest when this process ends.
+    letters.close().await.ok();
+    done
+}
+
+async fn work(
+    letters: &mut DeadLetters,
+    options: &RpcOptions,
+    command: DeadLettersCommand,
+) -> anyhow::Result<()> {
+    match command {
+        DeadLettersCommand::List { limit, json } => {
+            let mut found = Vec::new();
+            while found.len() < limit
+                && let Some(lent) = letters.next().await?
+            {
+                // The summary only: bodies can be large.
+                found.push(summary(&lent.letter));
+            }
+            print(&if json {
+                pretty(&Value::Array(found))
+            } else {
+                table(&found)
+            })
+        }
+        DeadLettersCommand::Show { id } => {
+            while let Some(lent) = letters.next().await? {
+                if lent.letter.id == id {
+                    return print(&pretty(&details(&lent.letter)));
+                }
+            }
+            bail!("there is no dead letter {id}; `dead-letters list` has their ids")
+        }
+        DeadLettersCommand::Requeue { which, to } => {
+            let queue = to.unwrap_or_else(|| options.addressing.names.topic_queue().to_owned());
+            let mut done = 0;
+            while let Some(lent) = letters.next().await? {
+                if which.has(&lent.letter) {
+                    letters.requeue(&lent, &queue).await?;
+                    done += 1;
+                }
+            }
+            which.told(done, &format!("put back into `{queue}`"))
+        }
+        DeadLettersCommand::Discard { which } => {
+            let mut done = 0;
+            while let Some(lent) = letters.next().await? {
+                if which.has(&lent.letter) {
+                    letters.discard(&lent).await?;
+                    done += 1;
+                }
+            }
+            which.told(done, "discarded")
+        }
+    }
+}
+
+fn summary(letter: &DeadLetter) -> Value {
+    let mut map = Map::from(letter.subject());
+    map.insert("id".to_owned(), json!(letter.id));
+    map.insert("time".to_owned(), json!(letter.time));
+    map.insert("reason".to_owned(), json!(letter.reason));
+    map.insert("queue".to_owned(), json!(letter.message.queue));
+    map.insert("bytes".to_owned(), json!(letter.message.body.len()));
+    Value::Object(map)
+}
+
+fn details(letter: &DeadLetter) -> Value {
+    let mut all = summary(letter);
+    let message = &letter.message;
+    all["content_type"] = json!(message.content_type);
+    all["compression"] = json!(message.compression);
+    all["message"] = letter
+        .masked()
+        .unwrap_or_else(|| json!("cannot be parsed, and is not shown: it may hold a user's token"));
+    all
+}
+
+fn table(rows: &[Value]) -> String {
+    let columns = ["id", "time", "method", "bytes", "reason"];
+    let mut lines = vec![columns.map(str::to_uppercase)];
+    lines.extend(rows.iter().map(|row| {
+        columns.map(|column| match &row[column] {
+            Value::Null => "-".to_owned(),
+            Value::String(text) => text
+                .chars()
+                .map(|c| if c.is_control() { ' ' } else { c })
+                .collect(),
+            other => other.to_string(),
+        })
+    }));
+    let width = |column: usize| {
+        lines
+            .iter()
+            .map(|line| line[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    // The reason is the last one and as long as it is.
+    let widths = [width(0), width(1), width(2), width(3), 0];
+    let mut text = String::new();
+    for line in &lines {
+        let cells: Vec<String> = line
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
