@@ -64,7 +64,7 @@ def certificate(pem):
         'key': found.public_key().key_size, 'ca': bool(basic and basic.value.ca), 'path_length': basic.value.path_length if basic else None,
         'usage': sorted(name for name in ('digital_signature', 'key_encipherment', 'key_cert_sign', 'crl_sign', 'content_commitment')
                         if usage and getattr(usage.value, name)),
-        'extensions': sorted(one.oid._name for one in found.extensions),
+        'extensions': {one.oid._name: 'critical' if one.critical else 'there' for one in found.extensions},
         'pieces': pem.count('-----BEGIN')}
 
 

@@ -253,9 +253,9 @@ fn no_status_went_back(changes: &[(String, String, String)]) -> Result<()> {
         // A Python conductor writes DELETE_COMPLETE for a moment, before it removes the row.
         .filter(|(_, was, became)| !(was == "DELETE_IN_PROGRESS" && became == "DELETE_COMPLETE"))
         .filter(|(_, was, became)| {
-            !rank(was)
+            rank(was)
                 .zip(rank(became))
-                .is_some_and(|(was, became)| was < became)
+                .is_none_or(|(was, became)| was >= became)
         })
         .collect();
     ensure!(
