@@ -9,6 +9,8 @@
 //! | `messages` | recorded frames, older method names, versions, and what no well-behaved caller sends |
 //! | `once` | a message that comes twice is carried out once; a database that is away |
 
+#![expect(clippy::needless_pass_by_value, reason = "callers write JSON on the spot")]
+
 mod messages;
 mod methods;
 mod once;

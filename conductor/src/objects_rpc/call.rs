@@ -293,6 +293,7 @@ mod tests {
         Call::decode(Method::of(name).unwrap(), args)
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "callers write JSON on the spot")]
     fn class_action(class: &str, method: &str, versions: Value) -> Result<Call, Fault> {
         decode(
             "object_class_action_versions",

@@ -282,6 +282,7 @@ impl Site {
             .set("DEFAULT", "transport_url", vhost.transport_url())
             .set("DEFAULT", "state_path", self.folder.display())
             .set("database", "connection", self.database.url())
+            .set("certificates", "cert_manager_type", "x509keypair")
     }
 
     /// Ours: everything at its default but the time that it takes to stop.
