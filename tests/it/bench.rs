@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use magnum_tests::bench::{Calls, Casts, Ground, Objects};
+use magnum_tests::bench::{Calls, Casts, Create, Ground, Objects, Sweep};
 use magnum_tests::mariadb::Mariadb;
 use magnum_tests::process::built;
 use magnum_tests::rabbitmq::Rabbitmq;
@@ -88,5 +88,41 @@ async fn both_conductors_answer_every_question_about_a_cluster() -> Result<()> {
     assert_eq!(column(&json, "contestant"), ["ours", "ours", "Magnum", "Magnum"]);
     assert_eq!(column(&json, "calls"), [160.0, 160.0, 32.0, 32.0]);
     assert_eq!(json["goals"].as_array().map(Vec::len), Some(7));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_contestant_creates_all_clusters_with_their_certificates() -> Result<()> {
+    let create = Create {
+        clusters: 20,
+        rsa_clusters: 3,
+        peer_clusters: 3,
+        limit: Duration::from_secs(120),
+    };
+    let json = create.run(&ground().await?).await?.json();
+    let names = ["bare RSA keys", "ours, EC", "ours, RSA-2048", "magnum 23"];
+    assert_eq!(column(&json, "contestant"), names);
+    assert_eq!(column(&json, "clusters"), [3.0, 20.0, 3.0, 3.0]);
+    assert_eq!(json["goals"].as_array().map(Vec::len), Some(2));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_cluster_in_progress_is_swept_once_however_many_conductors_there_are() -> Result<()> {
+    let sweep = Sweep {
+        few: 20,
+        many: 60,
+        limit: Duration::from_secs(120),
+    };
+    // Its statements are counted.
+    let database = Mariadb::dedicated().await?;
+    let ground = Ground {
+        database: &database,
+        ..ground().await?
+    };
+    let json = sweep.run(&ground).await?.json();
+    assert_eq!(column(&json, "clusters"), [20.0, 60.0, 60.0, 60.0, 20.0]);
+    assert_eq!(column(&json, "conductors"), [1.0, 1.0, 2.0, 4.0, 1.0]);
+    assert_eq!(json["goals"].as_array().map(Vec::len), Some(6));
     Ok(())
 }

@@ -75,6 +75,14 @@ const HOW: &[(&str, How)] = &[
         "cargo run --release -p magnum-tests --bin bench -- objects",
         As("bench objects --help"),
     ),
+    (
+        "cargo run --release -p magnum-tests --bin bench -- create",
+        As("bench create --help"),
+    ),
+    (
+        "cargo run --release -p magnum-tests --bin bench -- sweep",
+        As("bench sweep --help"),
+    ),
     // docs/configuration.md
     ("magnum-conductor config sample", AsWritten),
     ("magnum-conductor config reference", AsWritten),

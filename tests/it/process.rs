@@ -5,6 +5,7 @@
 //! | `end_to_end` | an unmodified `openstack coe` client does all it does with Magnum, on three databases |
 //! | `crash_matrix` | `kill -9` at every border of every operation loses nothing and doubles nothing |
 //! | `storms` | hundreds of requests survive killed conductors, restarted brokers and databases |
+//! | `change_storm` | so do clusters that go through every kind of operation meanwhile |
 //! | `database_outage` | without its database a conductor takes no message and loses none |
 //! | `long_calls` | a caller that asks for signs of life gets them as long as its operation takes |
 //! | `disabled_drivers` | a driver that was disabled builds nothing new and operates what it built |
@@ -15,6 +16,7 @@
 //! | `full_disk` | an API whose database has no room says so |
 //! | `interop` | Python casts to our conductor and Python's server understands our API |
 
+mod change_storm;
 mod crash_matrix;
 mod database_outage;
 mod disabled_drivers;

@@ -16,12 +16,15 @@
 
 mod calls;
 mod casts;
+mod create;
 mod journal;
 mod load;
 mod measure;
 mod objects;
 mod report;
 mod serve;
+mod site;
+mod sweep;
 mod usage;
 
 use std::path::PathBuf;
@@ -37,8 +40,10 @@ use crate::rabbitmq::Rabbitmq;
 
 pub use calls::Calls;
 pub use casts::Casts;
+pub use create::Create;
 pub use objects::Objects;
 pub use report::Report;
+pub use sweep::Sweep;
 
 /// The command line.
 #[derive(Debug, clap::Parser)]
@@ -56,6 +61,10 @@ pub enum Command {
     Calls(Calls),
     /// Cluster.get_by_uuid through the objects RPC by 1 and by 16 callers: our conductor and the real Magnum's
     Objects(Objects),
+    /// Creates, from the cast until the driver has returned: rate, processor time, memory
+    Create(Create),
+    /// One look at every cluster in progress, by several conductors: queries, processor time, memory, start
+    Sweep(Sweep),
     /// One contestant's server, started by the others.
     #[command(hide = true)]
     Serve(serve::Serve),
@@ -87,6 +96,8 @@ pub fn main(command: Command) -> ExitCode {
         Command::Casts(casts) => block_on(on_own_servers(async |ground| casts.run(ground).await)),
         Command::Calls(calls) => block_on(on_own_servers(async |ground| calls.run(ground).await)),
         Command::Objects(objects) => block_on(on_own_servers(async |ground| objects.run(ground).await)),
+        Command::Create(create) => block_on(on_own_servers(async |ground| create.run(ground).await)),
+        Command::Sweep(sweep) => block_on(on_own_servers(async |ground| sweep.run(ground).await)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

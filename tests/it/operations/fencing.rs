@@ -72,7 +72,7 @@ on_every_database! {
         let (_one, _two) = (world.conductor("one"), world.conductor("two"));
         gate.entered().await;
         let first = world.row(&operation).await.lease_expires_ms.expect("a lease");
-        magnum_tests::wait::until("the lease to outlive two terms", Duration::from_secs(60), async || {
+        wait::until("the lease to outlive two terms", Duration::from_secs(60), async || {
             let expires = world.row(&operation).await.lease_expires_ms.unwrap_or(first);
             (expires - first > 2 * 2000).then_some(()).ok_or(expires - first)
         }).await.expect("renewals");

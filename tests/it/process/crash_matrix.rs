@@ -35,7 +35,7 @@ use magnum_tests::{Backend, wait};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use asking::Subject;
+pub use asking::Subject;
 
 const PATIENCE: Duration = Duration::from_secs(90);
 

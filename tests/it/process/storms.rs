@@ -117,7 +117,7 @@ fn is_promised_and_complete(promised: &BTreeSet<String>, cluster: &Value) -> boo
 }
 
 /// A deployment whose conductors do not start more programs than this machine can carry.
-fn calm(deployment: &mut Deployment) {
+pub fn calm(deployment: &mut Deployment) {
     deployment.set("conductor", "operation_workers", 12);
     deployment.set("conductor", "operation_retry_max_attempts", 100);
     deployment.set("api", "accept_wait", 0);
@@ -125,14 +125,14 @@ fn calm(deployment: &mut Deployment) {
 }
 
 /// One conductor, replaced by a new one each time it is killed.
-struct Conductors<'a> {
+pub struct Conductors<'a> {
     deployment: &'a Deployment,
     running: Vec<Program>,
     started: usize,
 }
 
 impl<'a> Conductors<'a> {
-    async fn start(deployment: &'a Deployment, count: usize) -> Result<Self> {
+    pub async fn start(deployment: &'a Deployment, count: usize) -> Result<Self> {
         let mut conductors = Self {
             deployment,
             running: Vec::new(),
@@ -156,7 +156,7 @@ impl<'a> Conductors<'a> {
         Ok(())
     }
 
-    async fn kill_one(&mut self) -> Result<()> {
+    pub async fn kill_one(&mut self) -> Result<()> {
         let victim = rand::rng().random_range(0..self.running.len());
         self.running.swap_remove(victim).kill().await?;
         self.add().await

@@ -147,7 +147,7 @@ fn number(connection: &mut MysqlConnection, query: &str) -> Result<u64> {
 }
 
 /// The template of the recorded cluster.
-fn template() -> Result<ClusterTemplate> {
+pub(super) fn template() -> Result<ClusterTemplate> {
     let request = recorded()?;
     let text = |pointer: &str| {
         request.args["cluster"]

@@ -20,6 +20,33 @@ pub(super) fn cpu(pid: u32) -> Result<Duration> {
     Ok(Duration::from_secs_f64((ticks(11)? + ticks(12)?) / TICKS))
 }
 
+/// Processor time used so far, children included: those that run, and those that have ended.
+pub(super) fn cpu_of_tree(pid: u32) -> Result<Duration> {
+    let mut ticks = 0.0;
+    let mut waiting = vec![pid];
+    while let Some(pid) = waiting.pop() {
+        // A child that has ended meanwhile is in its parent's figures, now or a moment later.
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+            continue;
+        };
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        let used = fields.split_whitespace().skip(11).take(4);
+        ticks += used.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>();
+        for task in std::fs::read_dir(format!("/proc/{pid}/task"))
+            .into_iter()
+            .flatten()
+        {
+            let children = std::fs::read_to_string(task?.path().join("children")).unwrap_or_default();
+            waiting.extend(
+                children
+                    .split_whitespace()
+                    .filter_map(|pid| pid.parse::<u32>().ok()),
+            );
+        }
+    }
+    Ok(Duration::from_secs_f64(ticks / TICKS))
+}
+
 /// Memory in use now, in MiB.
 pub(super) fn rss_mib(pid: u32) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;

@@ -44,20 +44,11 @@ impl Subject {
             pool: uuid::Uuid::new_v4().to_string(),
         };
         if kind != Kind::ClusterCreate {
-            subject.cluster = api.rest.create_cluster(&subject.template, "c", json!({})).await?;
-            api.rest
-                .wait_status(&subject.cluster, "CREATE_COMPLETE", PATIENCE)
-                .await?;
-            let groups = subject.groups(deployment).await?;
-            let worker = groups.iter().find(|group| group.name == "default-worker");
-            subject.worker = worker.map(|group| group.uuid.to_string());
+            subject.build(deployment, api).await?;
         }
         if matches!(kind, Kind::NodegroupUpdate | Kind::NodegroupDelete) {
             let mut rpc = RawRpc::connect(&deployment.vhost).await?;
-            let create = Self {
-                kind: Kind::NodegroupCreate,
-                ..subject.clone()
-            };
+            let create = subject.asked_for(Kind::NodegroupCreate);
             let reply = rpc.call(create.message()?, PATIENCE).await?;
             ensure!(reply["failure"].is_null(), "{}", reply["failure"]);
             api.rest
@@ -67,6 +58,48 @@ impl Subject {
         deployment.settled(PATIENCE).await?;
         builder.terminate(PATIENCE).await?;
         Ok(subject)
+    }
+
+    /// Builds the cluster. Needs a conductor.
+    async fn build(&mut self, deployment: &Deployment, api: &Api) -> Result<()> {
+        self.cluster = api.rest.create_cluster(&self.template, "c", json!({})).await?;
+        api.rest
+            .wait_status(&self.cluster, "CREATE_COMPLETE", PATIENCE)
+            .await?;
+        let groups = self.groups(deployment).await?;
+        let worker = groups.iter().find(|group| group.name == "default-worker");
+        self.worker = worker.map(|group| group.uuid.to_string());
+        Ok(())
+    }
+
+    /// Several built clusters of the same templates. Needs a conductor.
+    pub async fn several(deployment: &Deployment, api: &Api, count: usize) -> Result<Vec<Self>> {
+        let template = api.rest.create_template("small").await?;
+        let newer_template = api.rest.create_template("newer").await?;
+        let mut subjects = Vec::new();
+        for _ in 0..count {
+            let mut subject = Self {
+                kind: Kind::ClusterCreate,
+                template: template.clone(),
+                newer_template: newer_template.clone(),
+                cluster: String::new(),
+                worker: None,
+                pool: uuid::Uuid::new_v4().to_string(),
+            };
+            subject.build(deployment, api).await?;
+            subjects.push(subject);
+        }
+        Ok(subjects)
+    }
+
+    /// The same cluster and templates, asked for something else.
+    pub fn asked_for(&self, kind: Kind) -> Self {
+        Self { kind, ..self.clone() }
+    }
+
+    /// The cluster.
+    pub fn cluster(&self) -> &str {
+        &self.cluster
     }
 
     /// Asks through the API where it has a route, and else as an API would cast it. Returns the cluster's uuid.

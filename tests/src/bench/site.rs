@@ -1,0 +1,202 @@
+//! One database and one configuration for whole conductors, ours and Python's: the recorded template, and a driver
+//! that does its work at once.
+//!
+//! Ours runs that driver as a program (`/bin/sh`, one process with its guard per call), Python's as a plug-in inside
+//! of its process: the peer has the easier part.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use diesel::sql_types::{BigInt, Text};
+use diesel::{Connection as _, MysqlConnection, QueryableByName, RunQueryDsl as _, sql_query};
+use magnum_common::config::DatabaseSection;
+use magnum_common::db::{self, Database, DbError};
+use magnum_common::secret::Secret;
+use tokio::process::Command;
+use tokio::time::Instant;
+
+use super::Ground;
+use super::journal::template;
+use crate::TestDatabase;
+use crate::builders::ConfigFile;
+use crate::driver_record::DriverRecord;
+use crate::python_magnum::{PythonMagnum, Release};
+use crate::rabbitmq::Vhost;
+use crate::run_dir::run_dir;
+
+/// The name that the Python plug-in has, so that one template serves both.
+const DRIVER: &str = "scripted";
+
+const MANIFEST: &str = r#"[driver]
+name = "scripted"
+version = "1.0.0"
+engine = "exec"
+
+[[provides]]
+server_type = "vm"
+os = "ubuntu"
+coe = "kubernetes"
+
+[masters]
+sizes = "any"
+
+[exec]
+program = "driver.sh"
+timeout = 60
+observe_timeout = 60
+"#;
+
+/// Has done at once what it is asked; of clusters that it looks at, nothing is new.
+const PROGRAM: &str = r#"#!/bin/sh
+if [ "$MAGNUM_CALL" = observe ]; then
+    grep -o '"cluster":{"uuid":"[^"]*"' | sed 's/.*:"\(.*\)"/{"cluster": "\1", "result": {}}/'
+else
+    echo '{"result": {"cluster": {"status": "CREATE_COMPLETE", "stack_id": "bench"}}}'
+fi
+"#;
+
+/// Where conductors work.
+pub(super) struct Site {
+    pub(super) database: TestDatabase,
+    pub(super) vhost: Vhost,
+    folder: PathBuf,
+    config: ConfigFile,
+}
+
+impl Site {
+    /// Tables, the template, the driver; no conductor yet.
+    pub(super) async fn prepare(ground: &Ground<'_>) -> Result<Self> {
+        let folder = run_dir()?.folder("bench-site")?;
+        let vhost = ground.broker.vhost().await?;
+        let database = TestDatabase::on_mariadb(ground.database).await?;
+        db::migrate::upgrade(&section(&database)).await?;
+        let mut template = template()?;
+        template.driver = Some(DRIVER.to_owned());
+        Database::connect(&section(&database))
+            .await?
+            .transaction::<_, DbError, _>(move |conn| db::write::cluster_templates::insert(conn, &template))
+            .await?;
+        let config = ConfigFile::new()
+            .set("DEFAULT", "transport_url", vhost.transport_url())
+            .set("DEFAULT", "state_path", folder.display())
+            .set("database", "connection", database.url())
+            .set("drivers", "driver_path", drivers(&folder)?.display())
+            .set("certificates", "cert_manager_type", "x509keypair")
+            // A sweep in each run, and no second one.
+            .set("conductor", "status_poll_interval", 3600)
+            .set("conductor", "shutdown_timeout", 1);
+        Ok(Self {
+            database,
+            vhost,
+            folder,
+            config,
+        })
+    }
+
+    /// The database as our own code opens it.
+    pub(super) async fn open(&self) -> Result<Database> {
+        Ok(Database::connect(&section(&self.database)).await?)
+    }
+
+    /// A conductor of ours called `name`, with this type of keys.
+    pub(super) fn ours(&self, ground: &Ground<'_>, name: &str, key_type: &str) -> Result<Command> {
+        let config = self
+            .config
+            .clone()
+            .set("DEFAULT", "host", name)
+            .set("certificates", "key_type", key_type)
+            .write(&self.folder.join(format!("{name}.conf")))?;
+        let mut command = Command::new(&ground.program);
+        command.args(["conductor", "--config-file"]).arg(config);
+        Ok(command)
+    }
+
+    /// The real Magnum beside it.
+    pub(super) async fn python(&self) -> Result<PythonMagnum> {
+        let record = DriverRecord::new(self.folder.join("record"));
+        std::fs::create_dir_all(record.folder())?;
+        PythonMagnum::on(Release::Magnum23, &self.config, record).await
+    }
+
+    /// The number that a query selects as `n`.
+    pub(super) async fn number(&self, query: &str) -> Result<u64> {
+        let (url, query) = (self.database.plain_url(), query.to_owned());
+        tokio::task::spawn_blocking(move || {
+            let mut connection = MysqlConnection::establish(&url)?;
+            number(&mut connection, &query)
+        })
+        .await?
+    }
+
+    /// Looks until the query selects at least `until`; returns when it did.
+    pub(super) async fn wait_for(&self, query: &str, until: u64, within: Duration) -> Result<Instant> {
+        let (url, query) = (self.database.plain_url(), query.to_owned());
+        let deadline = Instant::now() + within;
+        tokio::task::spawn_blocking(move || {
+            let mut connection = MysqlConnection::establish(&url)?;
+            loop {
+                let there = number(&mut connection, &query)?;
+                let now = Instant::now();
+                if there >= until {
+                    return Ok(now);
+                }
+                ensure!(
+                    now < deadline,
+                    "{there} of {until} after {within:?} (see --limit): {query}"
+                );
+                #[expect(clippy::disallowed_methods, reason = "a thread of its own")]
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        })
+        .await?
+    }
+
+    /// A counter of the server, as `SHOW GLOBAL STATUS` has it.
+    pub(super) async fn counter(&self, name: &'static str) -> Result<u64> {
+        #[derive(QueryableByName)]
+        struct Status {
+            #[diesel(sql_type = Text, column_name = "Value")]
+            value: String,
+        }
+        let url = self.database.plain_url();
+        tokio::task::spawn_blocking(move || {
+            let mut connection = MysqlConnection::establish(&url)?;
+            let status: Status =
+                sql_query(format!("SHOW GLOBAL STATUS LIKE '{name}'")).get_result(&mut connection)?;
+            status.value.parse().context("a counter that is no number")
+        })
+        .await?
+    }
+}
+
+fn section(database: &TestDatabase) -> DatabaseSection {
+    DatabaseSection {
+        connection: Secret::new(database.url()),
+        ..DatabaseSection::default()
+    }
+}
+
+#[derive(QueryableByName)]
+struct Number {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+fn number(connection: &mut MysqlConnection, query: &str) -> Result<u64> {
+    Ok(u64::try_from(
+        sql_query(query).get_result::<Number>(connection)?.n,
+    )?)
+}
+
+fn drivers(folder: &Path) -> Result<PathBuf> {
+    let drivers = folder.join("drivers");
+    let driver = drivers.join(DRIVER);
+    std::fs::create_dir_all(&driver)?;
+    std::fs::write(driver.join("driver.toml"), MANIFEST)?;
+    let program = driver.join("driver.sh");
+    std::fs::write(&program, PROGRAM)?;
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
+    Ok(drivers)
+}

@@ -1,0 +1,259 @@
+//! Sweeps: what it costs to look at every cluster in progress once, by one, two and four conductors.
+//!
+//! The clusters are rows from the start; the driver has nothing new to say of any. Queries are counted by the database
+//! server, processor time by the kernel, programs that the conductors started included. What a conductor does besides
+//! sweeping is in both figures, so the goals are held against the difference between the large sweep and the small
+//! one.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
+use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
+use magnum_conductor::operations::JournalError;
+use magnum_conductor::store;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::journal::template;
+use super::measure::Server;
+use super::report::{Goal, Report, Row, say};
+use super::site::Site;
+use super::usage::{cpu_of_tree, rss_mib};
+use super::{Ground, seconds};
+
+/// What `bench sweep` measures.
+#[derive(Debug, clap::Args)]
+pub struct Sweep {
+    /// Clusters in the small sweep; the Python peer does this one
+    #[arg(long, default_value_t = 1_000)]
+    pub few: u64,
+    /// Clusters in the large sweep
+    #[arg(long, default_value_t = 20_000)]
+    pub many: u64,
+    /// Longest time in seconds for one sweep; more is an error
+    #[arg(long, default_value = "300", value_parser = seconds)]
+    pub limit: Duration,
+}
+
+const COLUMNS: [&str; 7] = [
+    "clusters",
+    "conductors",
+    "sweep s",
+    "cpu ms/cluster",
+    "queries",
+    "RSS MiB",
+    "start s",
+];
+
+/// Clusters that a conductor claims at once, by default.
+const BATCH: f64 = 500.0;
+
+/// Rows of one statement that fills the tables.
+const ROWS: usize = 500;
+
+struct Measured {
+    clusters: u64,
+    cpu: Duration,
+    queries: u64,
+    rss_mib: f64,
+    start: Duration,
+}
+
+impl Sweep {
+    /// Measures all contestants.
+    pub async fn run(&self, ground: &Ground<'_>) -> Result<Report> {
+        let setup = json!({"few": self.few, "many": self.many, "batch": BATCH});
+        let mut report = Report::new("sweep", &COLUMNS, setup);
+        let few = self.ours(ground, &mut report, self.few, 1).await?;
+        let mut many = Vec::new();
+        for conductors in [1, 2, 4] {
+            many.push(self.ours(ground, &mut report, self.many, conductors).await?);
+        }
+        let peer = self.peer(ground, &mut report).await?;
+        let of_difference = |large: &Measured| {
+            let clusters = (large.clusters - few.clusters) as f64;
+            let queries = large.queries.saturating_sub(few.queries) as f64;
+            let cpu = large.cpu.saturating_sub(few.cpu).as_secs_f64();
+            (queries / (clusters / BATCH), cpu / clusters)
+        };
+        let (queries, cpu) = of_difference(&many[0]);
+        let peer_cpu = peer.cpu.as_secs_f64() / peer.clusters as f64;
+        report.goal(Goal::at_most("queries per batch of 500", queries, 10.0));
+        report.goal(Goal::at_most(
+            "cpu per cluster, share of the peer's",
+            cpu / peer_cpu,
+            0.01,
+        ));
+        report.goal(Goal::at_most(
+            "queries of four conductors, times those of one",
+            many[2].queries as f64 / many[0].queries as f64,
+            1.25,
+        ));
+        report.goal(Goal::at_most(
+            "cpu of four conductors, times that of one",
+            many[2].cpu.as_secs_f64() / many[0].cpu.as_secs_f64(),
+            1.25,
+        ));
+        report.goal(Goal::at_most(
+            "RSS after the small sweep, share of the peer's",
+            few.rss_mib / peer.rss_mib,
+            0.1,
+        ));
+        report.goal(Goal::at_most(
+            "start, share of the peer's",
+            few.start.as_secs_f64() / peer.start.as_secs_f64(),
+            1.0 / 15.0,
+        ));
+        Ok(report)
+    }
+
+    async fn ours(
+        &self,
+        ground: &Ground<'_>,
+        report: &mut Report,
+        clusters: u64,
+        conductors: u64,
+    ) -> Result<Measured> {
+        say(&format!(
+            "sweep, ours: {clusters} clusters, {conductors} conductors"
+        ));
+        let site = Site::prepare(ground).await?;
+        fill(&site, clusters).await?;
+        let (before, began) = (site.counter("Questions").await?, Instant::now());
+        let mut servers = Vec::new();
+        for number in 0..conductors {
+            let command = site.ours(ground, &format!("bench-{number}"), "ecdsa-p256")?;
+            servers.push(Server::start(command, &site.vhost).await?);
+        }
+        // Given back after its look: nobody holds it, and the next look is far away.
+        let looked_at = "SELECT COUNT(*) AS n FROM conductor_cluster_poll \
+                         WHERE next_poll_ms > 0 AND lease_expires_ms IS NULL";
+        let done = self.until(&site, looked_at, clusters).await?;
+        let mut cpu = Duration::ZERO;
+        for server in &servers {
+            cpu += cpu_of_tree(server.pid)?;
+        }
+        let measured = Measured {
+            clusters,
+            cpu,
+            queries: site.counter("Questions").await?.saturating_sub(before),
+            rss_mib: rss_mib(servers[0].pid)?,
+            start: servers[0].start,
+        };
+        row(report, "ours", &measured, conductors, done - began);
+        for server in servers {
+            server.stop().await?;
+        }
+        let failed = site
+            .number("SELECT COUNT(*) AS n FROM conductor_cluster_poll WHERE failures > 0")
+            .await?;
+        ensure!(failed == 0, "the driver could not look at {failed} clusters");
+        Ok(measured)
+    }
+
+    /// Looks seldom: each look is a query that is counted too.
+    async fn until(&self, site: &Site, query: &str, count: u64) -> Result<Instant> {
+        let deadline = Instant::now() + self.limit;
+        loop {
+            let there = site.number(query).await?;
+            let now = Instant::now();
+            if there >= count {
+                return Ok(now);
+            }
+            ensure!(now < deadline, "{there} of {count} (see --limit)");
+            sleep(Duration::from_millis(250)).await;
+        }
+    }
+
+    async fn peer(&self, ground: &Ground<'_>, report: &mut Report) -> Result<Measured> {
+        say(&format!("sweep, magnum 23: {} clusters", self.few));
+        let site = Site::prepare(ground).await?;
+        let python = site.python().await?;
+        // What it uses without any cluster.
+        let mut idle = python.conductor(&site.vhost).await?;
+        sleep(Duration::from_secs(3)).await;
+        let of_start = cpu_of_tree(idle.pid())?;
+        idle.kill_group().await?;
+        fill(&site, self.few).await?;
+        let (questions, selects) = (
+            site.counter("Questions").await?,
+            site.counter("Com_select").await?,
+        );
+        let spawned = Instant::now();
+        let mut conductor = python.conductor(&site.vhost).await?;
+        let start = spawned.elapsed();
+        // Besides one for the list, two queries for each cluster: its template, and its node groups for the driver.
+        let deadline = Instant::now() + self.limit;
+        while site.counter("Com_select").await? < selects + 2 * self.few {
+            ensure!(
+                Instant::now() < deadline,
+                "not done after {:?} (see --limit)",
+                self.limit
+            );
+            sleep(Duration::from_millis(250)).await;
+        }
+        let took = spawned.elapsed();
+        let pid = conductor.pid();
+        let measured = Measured {
+            clusters: self.few,
+            cpu: cpu_of_tree(pid)?.saturating_sub(of_start),
+            queries: site.counter("Questions").await?.saturating_sub(questions),
+            rss_mib: rss_mib(pid)?,
+            start,
+        };
+        row(report, "magnum 23", &measured, 1, took);
+        conductor.kill_group().await?;
+        Ok(measured)
+    }
+}
+
+fn row(report: &mut Report, name: &'static str, measured: &Measured, conductors: u64, took: Duration) {
+    report.row(Row {
+        name,
+        figures: vec![
+            Some(measured.clusters as f64),
+            Some(conductors as f64),
+            Some(took.as_secs_f64()),
+            Some(measured.cpu.as_secs_f64() * 1e3 / measured.clusters as f64),
+            Some(measured.queries as f64),
+            Some(measured.rss_mib),
+            Some(measured.start.as_secs_f64()),
+        ],
+    });
+}
+
+/// Clusters that a driver has begun with, each with its two default groups.
+async fn fill(site: &Site, count: u64) -> Result<()> {
+    let template = template()?;
+    let database = site.open().await?;
+    let mut left = usize::try_from(count)?;
+    while left > 0 {
+        let part = left.min(ROWS);
+        left -= part;
+        let (mut clusters, mut groups) = (Vec::new(), Vec::new());
+        for _ in 0..part {
+            let mut cluster = Cluster::new(ClusterUuid::random(), template.uuid.clone());
+            cluster.name = Some("bench".to_owned());
+            cluster.project_id.clone_from(&template.project_id);
+            cluster.stack_id = Some("bench".to_owned());
+            cluster.status = Some(ClusterStatus::CreateInProgress);
+            for (name, role) in [("default-master", "master"), ("default-worker", "worker")] {
+                let project = template.project_id.as_deref().unwrap_or_default();
+                let mut group =
+                    NodeGroup::new(NodeGroupUuid::random(), name, cluster.uuid.clone(), project, role);
+                group.status = Some(ClusterStatus::CreateInProgress);
+                group.is_default = true;
+                groups.push(group);
+            }
+            clusters.push(cluster);
+        }
+        database
+            .transaction::<_, JournalError, _>(move |conn| {
+                store::clusters::insert(conn, &clusters)?;
+                Ok(store::node_groups::insert(conn, &groups)?)
+            })
+            .await?;
+    }
+    Ok(())
+}
