@@ -183,6 +183,26 @@ impl Certificates {
         }
     }
 
+    /// Removes what an operation has made, whatever there is of it. `name` is what the CAs are called.
+    ///
+    /// # Errors
+    /// The store did not do it.
+    pub async fn remove_made_by(&self, operation: &OperationId, name: &str) -> Result<(), CertificateError> {
+        for slot in Slot::ALL {
+            let entry = Entry {
+                operation: operation.clone(),
+                slot: *slot,
+                name: if *slot == Slot::Client { CLIENT_NAME } else { name }.to_owned(),
+                project_id: None,
+                user_id: None,
+            };
+            if let Some(stored) = self.inner.manager.find(&entry).await.map_err(Cause::from)? {
+                self.remove(&stored.reference).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes what is behind a reference. `Ok` also when nothing is there any more.
     ///
     /// # Errors

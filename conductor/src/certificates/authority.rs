@@ -147,7 +147,7 @@ impl Authority {
 
 /// What a CA of a cluster is called: the cluster's name, or its uuid where the name is none, or too long for a
 /// certificate (Magnum's library refuses such a name, and the cluster fails).
-pub(super) fn authority_name<'a>(name: Option<&'a str>, uuid: &'a str) -> &'a str {
+pub fn authority_name<'a>(name: Option<&'a str>, uuid: &'a str) -> &'a str {
     match name {
         Some(name) if !name.is_empty() && name.chars().count() <= LONGEST_NAME => name,
         _ => uuid,

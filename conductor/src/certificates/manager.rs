@@ -39,6 +39,9 @@ pub enum Slot {
 }
 
 impl Slot {
+    /// All four.
+    pub const ALL: &[Self] = &[Self::KubernetesCa, Self::EtcdCa, Self::FrontProxyCa, Self::Client];
+
     /// Its name, in ids and for people. Stored certificates are found by it.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -22,7 +22,7 @@ use crate::drivers::DriverReport;
 use crate::store;
 use crate::workflows::outcome::{self, Standing};
 use crate::workflows::{Args, OperationKind, Step, Work};
-use rows::{complete, consequences, driver_took_it, end_groups, write_report};
+use rows::{complete, consequences, driver_took_it, end_groups, leave_no_certificates, write_report};
 
 /// Why a superseded operation ended.
 pub const SUPERSEDED: &str = "The cluster is being deleted; this operation was stopped for that.";
@@ -67,6 +67,13 @@ pub fn driver_returned(
             Ok(State::Succeeded)
         }
         Standing::Failed(reason) => {
+            leave_no_certificates(
+                conn,
+                &operation.id,
+                operation.kind,
+                operation.step,
+                &operation.cluster,
+            )?;
             consequences(
                 conn,
                 &operation.cluster,
@@ -102,6 +109,13 @@ pub fn failed(
         outcome::failed(&operation.args, reason)
     };
     consequences(conn, &operation.cluster, &what)?;
+    leave_no_certificates(
+        conn,
+        &operation.id,
+        operation.kind,
+        operation.step,
+        &operation.cluster,
+    )?;
     let answer = recorded(operation, &Err(fault.clone()))?;
     fenced::end(conn, lease, State::Failed, Some(reason), answer.as_ref())?;
     Ok(State::Failed)
@@ -119,6 +133,13 @@ pub fn stopped(
         && store::clusters::find(conn, &operation.cluster)?
             .is_none_or(|cluster| cluster.status == Some(ClusterStatus::DeleteInProgress));
     let reason = if deleting { SUPERSEDED } else { STOPPED };
+    leave_no_certificates(
+        conn,
+        &operation.id,
+        operation.kind,
+        operation.step,
+        &operation.cluster,
+    )?;
     if !deleting {
         consequences(
             conn,
@@ -230,8 +251,15 @@ pub fn give_up(
         &operation.cluster,
         &outcome::failed(&operation.args, reason),
     )?;
-    // An observed call was answered when its driver call returned.
+    // What is observed was taken by the driver, and its call was answered then.
     if operation.state != State::Observing {
+        leave_no_certificates(
+            conn,
+            &operation.id,
+            operation.kind,
+            operation.step,
+            &operation.cluster,
+        )?;
         let fault = Fault::new(Exception::MagnumException, reason);
         if let Some(answer) = recorded(operation, &Err(fault))? {
             write::store_answer(conn, operation.row, &answer)?;
@@ -251,9 +279,14 @@ pub fn supersede(
     let reason = format!("The cluster is being deleted (operation {delete}).");
     write::end(conn, row, from, State::Cancelled, Some(&reason), Some(by))?;
     if from != State::Observing {
+        let row = read::by_row(conn, row)?;
+        if let (Ok(kind), Some(Ok(step))) = (row.kind.parse(), row.step.as_deref().map(str::parse)) {
+            let (id, cluster) = (row.uuid.as_str().into(), row.cluster_uuid.as_str().into());
+            leave_no_certificates(conn, &id, kind, step, &cluster)?;
+        }
         let fault = Fault::new(Exception::Conflict, reason);
         if let Ok(answer) = Recorded::new(&Err(fault)) {
-            write::store_answer_of_call(conn, row, &answer)?;
+            write::store_answer_of_call(conn, row.id, &answer)?;
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Rounds, Trouble};
 use crate::certificates::Certificates;
-use crate::store::certificate_removals::{self, Due};
+use crate::store::certificate_removals::{self, Due, MadeBy};
 
 /// Time between two looks, when nobody wakes us.
 const EVERY: Duration = Duration::from_secs(5);
@@ -73,8 +73,25 @@ impl CertificateRemoval {
         }
     }
 
+    /// An operation that an operator tries again finds what it has made.
+    async fn is_open(&self, made: &MadeBy) -> Result<bool, DbError> {
+        let operation = made.operation.clone();
+        self.db
+            .run(move |conn| certificate_removals::is_open(conn, &operation))
+            .await
+    }
+
     async fn remove(&self, due: Due) -> Result<bool, DbError> {
-        match self.certificates.remove(&due.reference).await {
+        let outcome = match MadeBy::read(&due.reference) {
+            None => self.certificates.remove(&due.reference).await,
+            Some(made) if self.is_open(&made).await? => Ok(()),
+            Some(made) => {
+                self.certificates
+                    .remove_made_by(&made.operation, &made.name)
+                    .await
+            }
+        };
+        match outcome {
             Ok(()) => {
                 tracing::debug!(certificate = due.reference, magnum.cluster.uuid = %due.cluster, "removed");
                 let id = due.id;

@@ -10,7 +10,9 @@ use diesel::prelude::*;
 use magnum_common::db::rows::FreeText;
 use magnum_common::db::write::unless_exists;
 use magnum_common::db::{self, AnyConnection, DbError, schema};
-use magnum_common::ids::{ClusterUuid, ConductorId};
+use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
+
+use crate::operations::State;
 
 use schema::conductor_certificate_removal::dsl as r;
 use schema::x509keypair::dsl as k;
@@ -54,6 +56,70 @@ pub fn forget(conn: &mut AnyConnection, cluster: &ClusterUuid, references: &[Str
                 .execute(conn)
         })?;
     }
+    Ok(())
+}
+
+/// How long what an operation has made is left alone after its end: a request to a store that was under way then has
+/// arrived or never will.
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// What an operation has made and nobody refers to: found by the operation, since where it is was never written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeBy {
+    /// The operation.
+    pub operation: OperationId,
+    /// What the CAs are called.
+    pub name: String,
+}
+
+impl MadeBy {
+    const PREFIX: &str = "operation:";
+
+    fn reference(&self) -> String {
+        format!("{}{}:{}", Self::PREFIX, self.operation, self.name)
+    }
+
+    /// Whether a reference is of this sort. No store's own begins so.
+    pub fn read(reference: &str) -> Option<Self> {
+        let (operation, name) = reference.strip_prefix(Self::PREFIX)?.split_once(':')?;
+        Some(Self {
+            operation: operation.into(),
+            name: name.to_owned(),
+        })
+    }
+}
+
+/// An operation ended before its certificates were anybody's. To be called in the transaction that ends it.
+pub fn forget_made(conn: &mut AnyConnection, cluster: &ClusterUuid, made: &MadeBy) -> Result<(), DbError> {
+    let values = (
+        r::reference.eq(made.reference()),
+        r::cluster_uuid.eq(cluster.as_str()),
+        r::next_attempt_ms.eq(db::now_plus_ms_expr(millis(SETTLED))),
+        r::created_ms.eq(db::now_ms_expr(conn)),
+    );
+    unless_exists(conn, |conn| {
+        diesel::insert_into(r::conductor_certificate_removal)
+            .values(values)
+            .execute(conn)
+    })?;
+    Ok(())
+}
+
+/// Whether the operation is being tried again.
+pub fn is_open(conn: &mut AnyConnection, operation: &OperationId) -> Result<bool, DbError> {
+    use schema::conductor_operation::dsl as op;
+    let state: Option<String> = op::conductor_operation
+        .filter(op::uuid.eq(operation.as_str()))
+        .select(op::state)
+        .first(conn)
+        .optional()?;
+    Ok(state.is_some_and(|state| state.parse().is_ok_and(State::is_open)))
+}
+
+/// The operation is tried again: what it has made is wanted after all.
+pub fn keep_made(conn: &mut AnyConnection, operation: &OperationId) -> Result<(), DbError> {
+    let pattern = format!("{}{operation}:%", MadeBy::PREFIX);
+    diesel::delete(r::conductor_certificate_removal.filter(r::reference.like(pattern))).execute(conn)?;
     Ok(())
 }
 

@@ -2,11 +2,12 @@
 //! behind.
 
 use magnum_common::error::Exception;
-use magnum_common::ids::ClusterUuid;
+use magnum_common::ids::{ClusterUuid, ConductorId};
 use magnum_common::model::{Cluster, ClusterStatus};
 use magnum_conductor::drivers::{DriverError, DriverReport};
 use magnum_conductor::operations::State;
 use magnum_conductor::operations::answer::Recorded;
+use magnum_conductor::periodic::certificate_removal::CertificateRemoval;
 use magnum_tests::fake_driver::Act;
 use magnum_tests::{TestDatabase, on_every_database};
 
@@ -24,6 +25,18 @@ fn refs(cluster: &Cluster) -> Vec<String> {
 
 async fn row(world: &World, cluster: &ClusterUuid) -> Cluster {
     world.cluster(cluster).await.expect("the cluster")
+}
+
+/// Certificates in the store.
+async fn kept(world: &World) -> i64 {
+    world
+        .read(|conn| {
+            use diesel::prelude::*;
+            Ok(magnum_common::db::schema::x509keypair::table
+                .count()
+                .get_result(conn)?)
+        })
+        .await
 }
 
 on_every_database! {
@@ -76,6 +89,37 @@ on_every_database! {
         assert_eq!(seen, vec![Some(new[0].clone()); 2]);
         let answer = Recorded::read(done.answer.as_deref().unwrap()).unwrap().unwrap();
         assert_eq!(answer["magnum_object.data"]["ca_cert_ref"], new[0].as_str());
+        world.nothing_is_open().await;
+    }
+
+    async fn a_rotation_leaves_nothing_behind_whether_it_succeeds_or_not(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let conductor = world.conductor("one");
+        let cluster = world.complete_cluster(&conductor).await;
+        // One that fails, after the new certificates were made.
+        world.driver.then(Act::Fail(DriverError::NotSupported("not this one".into())));
+        let failing = world.record(rotate_ca(&cluster)).await;
+        conductor.wake();
+        world.reaches(&failing, State::Failed).await;
+        assert_eq!(kept(&world).await, 8, "the old ones and the new ones");
+        // What was made is left alone for a moment, in case a request to the store is still under way.
+        database.execute("UPDATE conductor_certificate_removal SET next_attempt_ms = 0").await.unwrap();
+        let removal = CertificateRemoval {
+            db: world.db.clone(),
+            me: ConductorId::new("one"),
+            certificates: world.certificates(),
+        };
+        removal.pass().await.unwrap();
+        assert_eq!(kept(&world).await, 4, "the cluster's own");
+        for reference in refs(&row(&world, &cluster).await) {
+            assert!(world.certificates().ca(&reference).await.is_ok());
+        }
+        // One that succeeds takes the old ones away.
+        let rotating = world.record(rotate_ca(&cluster)).await;
+        conductor.wake();
+        world.reaches(&rotating, State::Succeeded).await;
+        removal.pass().await.unwrap();
+        assert_eq!(kept(&world).await, 4);
         world.nothing_is_open().await;
     }
 

@@ -74,6 +74,8 @@ impl Journal {
             .set("database", "connection", database.url())
             .set("drivers", "driver_path", sleeper(&folder)?.display())
             .set("conductor", "operation_workers", 1)
+            .set("certificates", "cert_manager_type", "x509keypair")
+            .set("certificates", "key_type", "ecdsa-p256")
             .set("conductor", "shutdown_timeout", 1)
             .write(&folder.join("magnum.conf"))?;
         Ok(Self { database, config })

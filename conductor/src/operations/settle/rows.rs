@@ -1,14 +1,16 @@
 //! What an end, or a driver's report, writes to the rows. No leases here: the callers' transactions have the fence.
 
 use magnum_common::db::AnyConnection;
-use magnum_common::ids::ClusterUuid;
-use magnum_common::model::{ClusterStatus, Outcome};
+use magnum_common::ids::{ClusterUuid, OperationId};
+use magnum_common::model::{Cluster, ClusterStatus, Outcome};
 
+use crate::certificates::authority::authority_name;
 use crate::drivers::DriverReport;
 use crate::operations::journal::{JournalError, Operation, read, write};
 use crate::store;
-use crate::workflows::Work;
+use crate::store::certificate_removals::MadeBy;
 use crate::workflows::outcome::Consequences;
+use crate::workflows::{OperationKind, Step, Work};
 
 /// What the driver has accepted is true from now on, whether it is done yet or not.
 pub(super) fn driver_took_it(conn: &mut AnyConnection, operation: &Operation) -> Result<(), JournalError> {
@@ -16,7 +18,48 @@ pub(super) fn driver_took_it(conn: &mut AnyConnection, operation: &Operation) ->
         store::clusters::set_template(conn, &operation.cluster, template)?;
     }
     if let Some(new) = &operation.args.certificates {
+        let before = store::clusters::find(conn, &operation.cluster)?;
         store::clusters::set_certificates(conn, &operation.cluster, new)?;
+        let old: Vec<String> = before.iter().flat_map(certificate_refs).collect();
+        store::certificate_removals::forget(conn, &operation.cluster, &old)?;
+    }
+    Ok(())
+}
+
+fn certificate_refs(cluster: &Cluster) -> Vec<String> {
+    let refs = [
+        &cluster.ca_cert_ref,
+        &cluster.magnum_cert_ref,
+        &cluster.etcd_ca_cert_ref,
+        &cluster.front_proxy_ca_cert_ref,
+    ];
+    refs.into_iter().flatten().cloned().collect()
+}
+
+/// An operation ends: what it has made for a cluster that does not refer to it is to be removed. Those of a new
+/// cluster are in its row once they are complete, those of a rotation once the driver has taken them.
+pub(super) fn leave_no_certificates(
+    conn: &mut AnyConnection,
+    operation: &OperationId,
+    kind: OperationKind,
+    step: Step,
+    cluster: &ClusterUuid,
+) -> Result<(), JournalError> {
+    let made = match kind {
+        OperationKind::ClusterCreate => step == Step::GenerateCertificates,
+        OperationKind::RotateCaCertificate => {
+            matches!(step, Step::GenerateCertificates | Step::RotateCa)
+        }
+        _ => false,
+    };
+    if made {
+        let row = store::clusters::find(conn, cluster)?;
+        let name = row.and_then(|row| row.name);
+        let made = MadeBy {
+            operation: operation.clone(),
+            name: authority_name(name.as_deref(), cluster.as_str()).to_owned(),
+        };
+        store::certificate_removals::forget_made(conn, cluster, &made)?;
     }
     Ok(())
 }
