@@ -24,8 +24,8 @@ pub mod signing;
 mod x509;
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
+use magnum_common::clock::utc_now;
 use magnum_common::config::{CertManagerType, Settings};
 use magnum_common::context::RequestContext;
 use magnum_common::db::Database;
@@ -232,7 +232,7 @@ impl Certificates {
         Ok(self
             .work(move || {
                 let ca = Authority::open(&pair)?;
-                Ok(signing::sign(&csr, &ca, &rules, SystemTime::now())?)
+                Ok(signing::sign(&csr, &ca, &rules, utc_now().into())?)
             })
             .await?)
     }
@@ -256,7 +256,7 @@ impl Certificates {
         }
         let (kind, days, name) = (self.inner.kind, self.inner.rules.days, entry.name.clone());
         let pair = self
-            .work(move || Ok(Authority::generate(&name, kind, days, SystemTime::now())?.1))
+            .work(move || Ok(Authority::generate(&name, kind, days, utc_now().into())?.1))
             .await?;
         Ok(self.inner.manager.store(&entry, pair).await?)
     }
@@ -272,7 +272,7 @@ impl Certificates {
                 if found.is_some_and(|stored| ca.has_signed(&stored.pair)) {
                     return Ok(None);
                 }
-                Ok(Some(ca.client(kind, days, SystemTime::now())?))
+                Ok(Some(ca.client(kind, days, utc_now().into())?))
             })
             .await?;
         match (reference, made) {

@@ -198,10 +198,12 @@ fn usage(usages: der::flagset::FlagSet<KeyUsages>) -> der::Result<Extension> {
 mod tests {
     use std::time::Duration;
 
+    use magnum_common::clock::utc_now;
+
     use super::*;
 
     fn authority() -> (Authority, KeyPair) {
-        Authority::generate("k8s", KeyKind::EcdsaP256, 10, SystemTime::now()).unwrap()
+        Authority::generate("k8s", KeyKind::EcdsaP256, 10, utc_now().into()).unwrap()
     }
 
     #[test]
@@ -210,7 +212,7 @@ mod tests {
         let opened = Authority::open(&pair).unwrap();
         assert_eq!(opened.facts, made.facts);
         assert_eq!(made.facts.authority_key_id.as_ref(), Some(&made.facts.key_id));
-        let client = opened.client(KeyKind::EcdsaP256, 10, SystemTime::now()).unwrap();
+        let client = opened.client(KeyKind::EcdsaP256, 10, utc_now().into()).unwrap();
         assert!(made.has_signed(&client));
         let (other, _) = authority();
         assert!(!other.has_signed(&client), "the same name, another key");
@@ -219,11 +221,11 @@ mod tests {
     #[test]
     fn what_it_signs_ends_with_it_and_after_that_it_signs_nothing() {
         let (authority, _) = authority();
-        let later = SystemTime::now() + Duration::from_secs(5 * 24 * 60 * 60);
+        let later = SystemTime::from(utc_now()) + Duration::from_secs(5 * 24 * 60 * 60);
         let client = authority.client(KeyKind::EcdsaP256, 100, later).unwrap();
         let facts = x509::read(&client.certificate).unwrap();
         assert_eq!(facts.period.not_after, authority.facts.period.not_after);
-        let too_late = SystemTime::now() + Duration::from_secs(11 * 24 * 60 * 60);
+        let too_late = SystemTime::from(utc_now()) + Duration::from_secs(11 * 24 * 60 * 60);
         let refused = authority
             .client(KeyKind::EcdsaP256, 1, too_late)
             .unwrap_err()
@@ -234,7 +236,7 @@ mod tests {
     #[test]
     fn a_period_beyond_2049_can_be_said() {
         let (authority, _) =
-            Authority::generate("k8s", KeyKind::EcdsaP256, 36_500, SystemTime::now()).unwrap();
+            Authority::generate("k8s", KeyKind::EcdsaP256, 36_500, utc_now().into()).unwrap();
         assert!(authority.facts.period.not_after > Duration::from_secs(4_000_000_000));
     }
 

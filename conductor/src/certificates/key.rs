@@ -90,7 +90,7 @@ pub struct PrivateKey(Kind);
 
 enum Kind {
     Rsa(Box<RsaPrivateKey>),
-    Ec(Curve, SecretDocument, EcdsaKeyPair),
+    Ec(Curve, SecretDocument, Box<EcdsaKeyPair>),
 }
 
 #[derive(Clone, Copy)]
@@ -181,7 +181,7 @@ impl PrivateKey {
         let pair = EcdsaKeyPair::from_pkcs8(curve.algorithm(), der, &SystemRandom::new())
             .map_err(|error| unreadable(&error))?;
         let document = SecretDocument::try_from(der).map_err(|error| unreadable(&error))?;
-        Ok(Self(Kind::Ec(curve, document, pair)))
+        Ok(Self(Kind::Ec(curve, document, Box::new(pair))))
     }
 
     /// The key as encrypted PEM, and the new passphrase that opens it.

@@ -3,7 +3,7 @@
 //!
 //! Differs from Magnum, which signs whatever can be read: the request must be signed by its own key, the key must
 //! be strong enough, an extension is never there twice, and the certificate does not outlive its CA. Whatever
-//! bytes come in, nothing panics, and work and memory are bounded by [`super::pem`]'s limit on the text.
+//! bytes come in, nothing panics, and work and memory are bounded by the limit that `pem.rs` sets to the text.
 
 use std::time::SystemTime;
 

@@ -1,9 +1,10 @@
 //! One token, and requests with it.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::{ACCEPT, CONTENT_TYPE};
 use hyper::{Method, Request, Response, StatusCode};
@@ -11,6 +12,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use magnum_common::clock::utc_now;
 use magnum_common::error::with_causes;
 use magnum_common::secret::Secret;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -93,7 +95,7 @@ impl Reply {
 
 struct Token {
     id: Secret,
-    ends: SystemTime,
+    ends: DateTime<Utc>,
     catalog: Value,
 }
 
@@ -207,7 +209,7 @@ impl Session {
         let mut held = self.token.lock().await;
         if let Some(token) = held.as_ref() {
             let is_refused = refused.is_some_and(|refused| Arc::ptr_eq(refused, token));
-            if !is_refused && SystemTime::now() + RENEW_BEFORE < token.ends {
+            if !is_refused && utc_now() + RENEW_BEFORE < token.ends {
                 return Ok(Arc::clone(token));
             }
         }
@@ -234,7 +236,7 @@ impl Session {
         let document = reply.json()?;
         let ends = document["token"]["expires_at"]
             .as_str()
-            .and_then(|text| chrono::DateTime::parse_from_rfc3339(text).ok())
+            .and_then(|text| DateTime::parse_from_rfc3339(text).ok())
             .ok_or_else(|| reply.unusable("it does not say when the token expires"))?;
         Ok(Token {
             id: id.ok_or_else(|| reply.unusable("it has no X-Subject-Token"))?,

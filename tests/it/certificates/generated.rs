@@ -1,8 +1,7 @@
 //! What is made for a cluster says what Magnum's says, and OpenSSL verifies it.
 
-use std::time::SystemTime;
-
 use anyhow::Result;
+use magnum_common::clock::utc_now;
 use magnum_conductor::certificates::authority::{Authority, KeyPair};
 use magnum_conductor::certificates::key::KeyKind;
 use magnum_tests::oslo_peer::OsloPeer;
@@ -15,8 +14,8 @@ use crate::probe;
 const DAYS: u32 = 1825;
 
 fn set(kind: KeyKind) -> Result<(KeyPair, KeyPair)> {
-    let (ca, pair) = Authority::generate("k8s-ü", kind, DAYS, SystemTime::now())?;
-    let client = ca.client(kind, DAYS, SystemTime::now())?;
+    let (ca, pair) = Authority::generate("k8s-ü", kind, DAYS, utc_now().into())?;
+    let client = ca.client(kind, DAYS, utc_now().into())?;
     Ok((pair, client))
 }
 
@@ -99,7 +98,7 @@ fn validity_is_a_day_back_and_the_term_ahead_in_utc() -> Result<()> {
     let start = bench.openssl("x509 -in ca.pem -noout -startdate -dateopt iso_8601")?;
     let start = start.trim().trim_start_matches("notBefore=");
     let start = chrono::NaiveDateTime::parse_from_str(start, "%Y-%m-%d %H:%M:%SZ")?.and_utc();
-    let ago = (chrono::Utc::now() - start).num_seconds();
+    let ago = (utc_now() - start).num_seconds();
     assert!((86_400..86_460).contains(&ago), "{ago}");
     Ok(())
 }

@@ -1,8 +1,7 @@
 //! Requests of many kinds, made by OpenSSL: what is signed, what is left out, what is refused, and what is said.
 
-use std::time::SystemTime;
-
 use anyhow::{Context as _, Result};
+use magnum_common::clock::utc_now;
 use magnum_common::config::{Settings, X509Extension, X509KeyUsage};
 use magnum_common::error::{Exception, Fault};
 use magnum_conductor::certificates::authority::Authority;
@@ -22,7 +21,7 @@ struct Office {
 impl Office {
     fn new() -> Result<Self> {
         let bench = Bench::new()?;
-        let (ca, pair) = Authority::generate("k8s", KeyKind::EcdsaP256, 100, SystemTime::now())?;
+        let (ca, pair) = Authority::generate("k8s", KeyKind::EcdsaP256, 100, utc_now().into())?;
         bench.write("ca.pem", &pair.certificate)?;
         Ok(Self {
             bench,
@@ -48,7 +47,7 @@ impl Office {
     }
 
     fn sign(&self, csr: &str) -> Result<String, SigningError> {
-        sign(csr, &self.ca, &self.rules, SystemTime::now())
+        sign(csr, &self.ca, &self.rules, utc_now().into())
     }
 
     /// Signs, lets OpenSSL verify, and returns what it reads.
