@@ -14,8 +14,11 @@ use magnum_common::rpc::{RawMessage, WireReply, WireRequest, decode};
 /// The limit of bodies while fuzzing: small, so that a body that grows beyond it is noticed.
 pub const LIMIT: usize = 256 * 1024;
 
+/// What a target does with an input: anything but panic.
+pub type Target = fn(&[u8]);
+
 /// Every target by its name.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[("message", message), ("object", object), ("config", config)];
+pub const TARGETS: &[(&str, Target)] = &[("message", message), ("object", object), ("config", config)];
 
 /// A message from the wire. The first byte says how it is labelled, the rest is the body.
 pub fn message(data: &[u8]) {
