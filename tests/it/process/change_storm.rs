@@ -48,7 +48,7 @@ async fn journalled(database: &Database, cluster: &str) -> Result<(i64, i64)> {
     Ok(database
         .run(move |conn| {
             let of_cluster = op::conductor_operation.filter(op::cluster_uuid.eq(&cluster));
-            let all: i64 = of_cluster.clone().count().get_result(conn)?;
+            let all: i64 = of_cluster.count().get_result(conn)?;
             let done: i64 = of_cluster
                 .filter(op::state.eq("succeeded"))
                 .count()

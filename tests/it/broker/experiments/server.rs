@@ -202,12 +202,7 @@ async fn handle(transport: &dyn Transport, request: Request, address: &ReplyAddr
             format!("Endpoint does not support RPC method {method}"),
         )),
     };
-    reply(
-        transport,
-        address,
-        outcome.as_ref().map(Clone::clone).map_err(|fault| fault),
-    )
-    .await?;
+    reply(transport, address, outcome.as_ref().cloned()).await?;
     Ok(())
 }
 
