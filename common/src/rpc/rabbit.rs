@@ -61,7 +61,7 @@ pub(super) fn connect(
     }))
 }
 
-/// What the broker has of these declarations; see [`inspect`].
+/// What the broker has of these declarations; see [`inspect()`].
 pub(super) async fn inspect(
     url: RabbitUrl,
     options: &RabbitOptions,

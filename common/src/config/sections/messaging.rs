@@ -106,7 +106,7 @@ section! {
         /// rabbit_transient_quorum_queue and a rabbit_qos_prefetch_count.
         rabbit_stream_fanout: bool as Bool = false;
         /// Fanout and reply queues are called after host, program and a number instead of at random, so that a
-        /// program that starts again finds them. Needs [oslo_concurrency] lock_path.
+        /// program that starts again finds them. Needs lock_path of oslo_concurrency.
         use_queue_manager: bool as Bool = false;
         /// Name of the host in these names.
         hostname: String as Name = host_name(), machine "this machine's host name";
@@ -166,7 +166,7 @@ section! {
 section! {
     /// Locks between the processes of one host.
     ConcurrencySection "oslo_concurrency" {
-        /// Directory for lock files; for [oslo_messaging_rabbit] use_queue_manager.
+        /// Directory for lock files; for use_queue_manager of oslo_messaging_rabbit.
         lock_path: Option<PathBuf> as Opt<Path> = None, was [("DEFAULT", "lock_path")];
     }
 }
