@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 const OTHER_DEFAULTS: &[(&str, &str)] = &[
     // Magnum has none, and its heartbeat then fails.
     ("DEFAULT", "host"),
+    // The program's own name.
+    ("oslo_messaging_rabbit", "processname"),
     // Magnum's are inside its Python package.
     ("DEFAULT", "state_path"),
     ("DEFAULT", "pybasedir"),
