@@ -74,7 +74,10 @@ fn every_way_in() -> Result<Vec<Bad>> {
             compression: Some("application/x-lzma"),
             ..bad(plain.clone(), "compression `application/x-lzma` is not supported")
         },
-        bad(&plain.as_bytes()[..plain.len() / 2], "the body is not a message in Json"),
+        bad(
+            &plain.as_bytes()[..plain.len() / 2],
+            "the body is not a message in Json",
+        ),
         bad(other.to_string(), "envelope version `3.0`"),
         bad(
             enveloped(&json!([1, 2])).to_string(),
