@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection as _;
 use magnum_api_shim::Api;
-use magnum_common::config::{AuthStrategy, DatabaseSection, Settings};
+use magnum_common::config::{AuthStrategy, CertManagerType, DatabaseSection, KeyType, Settings};
 use magnum_common::db::{Database, DbError, migrate};
 use magnum_common::rpc::{self, Request, RpcServer, Transport};
 use magnum_common::secret::Secret;
@@ -195,6 +195,8 @@ impl World {
         std::fs::copy(template_file().await, test.file().unwrap()).unwrap();
         let database = open(&test).await;
         settings.api.port = 0;
+        settings.certificates.cert_manager_type = CertManagerType::X509KeyPair;
+        settings.certificates.key_type = KeyType::EcdsaP256;
         settings.api.admin_listen = Some(([127, 0, 0, 1], 0).into());
         settings.api.auth_strategy = AuthStrategy::Noauth;
         settings.api.publish_timeout = Duration::from_secs(1);
