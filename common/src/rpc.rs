@@ -85,24 +85,21 @@ pub async fn connect(
     connect_with(RpcOptions::try_from(settings)?, connection_name)
 }
 
-/// What the broker has of the exchange and the queue of requests, by name: for a person who wants to know before a
-/// service is started. Changes nothing. Empty for `fake://`, which has no broker.
+/// What the broker has of these declarations, by name: for a person who wants to know before a service is started.
+/// Connects, logs in, and changes nothing. Empty for `fake://`, which has no broker.
 ///
 /// # Errors
-/// When the options cannot be used or no host can be reached.
+/// When the options cannot be used, or [`TransportError::Unreachable`]: no host lets us in.
 pub async fn inspect(
-    settings: &Settings,
+    options: &RpcOptions,
     connection_name: &str,
+    declarations: &[Declaration],
 ) -> Result<Vec<(String, Found)>, TransportError> {
-    let options = RpcOptions::try_from(settings)?;
-    let (names, rabbit) = (&options.addressing.names, &options.rabbit);
-    let declarations = [
-        topology::control_exchange(names, rabbit),
-        Declaration::Queue(topology::topic_queue(names.topic_queue(), rabbit)),
-    ];
-    match options.url {
+    match &options.url {
         TransportUrl::Fake(_) => Ok(Vec::new()),
-        TransportUrl::Rabbit(url) => rabbit::inspect(url, rabbit, connection_name, &declarations).await,
+        TransportUrl::Rabbit(url) => {
+            rabbit::inspect(url.clone(), &options.rabbit, connection_name, declarations).await
+        }
     }
 }
 

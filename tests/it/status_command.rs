@@ -1,6 +1,8 @@
 //! `magnum-status upgrade check`: every check is shown a situation that is really broken, and says so; in a sound
 //! deployment all of them are content. The table is oslo.upgradecheck's.
 
+mod messaging;
+
 use std::process::Command;
 use std::time::Duration;
 
@@ -285,44 +287,6 @@ async fn clusters_without_driver_certificate_or_conductor_are_counted() -> Resul
     let nameless = "INSERT INTO magnum_service (\"binary\", report_count) VALUES ('magnum-conductor', 0)";
     deployment.database.execute(nameless).await?;
     finds(&deployment, "Service records", WARNING, &["1 row without a host"]).await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_broker_that_is_away_or_has_another_queue_is_told_and_left_as_it_is() -> Result<()> {
-    let mut deployment = Deployment::new(Backend::Sqlite).await?;
-    // Nobody has declared anything yet, and the look does not.
-    finds(&deployment, "Message broker", OK, &[]).await?;
-    ensure!(
-        deployment.vhost.management().queues().await?.is_empty(),
-        "the look declared a queue"
-    );
-
-    let mut conductor = deployment.conductor("one").await?;
-    finds(&deployment, "Message broker", OK, &[]).await?;
-    conductor.terminate(PATIENCE).await?;
-    let before = deployment.vhost.management().queue("magnum-conductor").await?;
-    deployment.set("oslo_messaging_rabbit", "rabbit_quorum_queue", false);
-    let words = [
-        "not durable",
-        "magnum-conductor exists with other arguments",
-        "rabbit_quorum_queue",
-    ];
-    finds(&deployment, "Message broker", WARNING, &words).await?;
-    let after = deployment.vhost.management().queue("magnum-conductor").await?;
-    ensure!(
-        after["arguments"] == before["arguments"] && after["durable"] == true,
-        "{after}"
-    );
-
-    deployment.set(
-        "DEFAULT",
-        "transport_url",
-        "rabbit://magnum:broker-secret@127.0.0.1:1/",
-    );
-    let (result, details, _) = check(&deployment, "Message broker").await?;
-    ensure!(result == FAILURE && details.contains("127.0.0.1:1"), "{details}");
-    ensure!(!details.contains("broker-secret"), "{details}");
-    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

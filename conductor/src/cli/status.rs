@@ -8,6 +8,7 @@
 
 mod cluster_checks;
 mod host_checks;
+mod messaging;
 mod report;
 
 use std::io::{self, Write};
@@ -85,7 +86,9 @@ async fn check(config: &ConfigArgs) -> Vec<Finding> {
     }
     let settings = &loaded.settings;
     let (folders, drivers) = host_checks::driver_folders(settings);
-    let mut findings = vec![configuration, host_checks::broker(settings).await, drivers];
+    let mut findings = vec![configuration];
+    findings.extend(messaging::look(settings).await);
+    findings.push(drivers);
     let database = host_checks::database(settings).await;
     findings.extend(database.findings);
     let (key, key_finding) = host_checks::journal_key(settings);

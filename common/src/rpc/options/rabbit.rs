@@ -112,8 +112,16 @@ impl RabbitOptions {
 
     /// Whether the options can be used together. Asked before the first connection.
     pub fn check(&self) -> Result<(), OptionsError> {
+        match self.problems().next() {
+            Some(problem) => Err(problem),
+            None => Ok(()),
+        }
+    }
+
+    /// Every reason why the options cannot be used together.
+    pub fn problems(&self) -> impl Iterator<Item = OptionsError> {
         let quorum = self.rabbit_quorum_queue || self.rabbit_transient_quorum_queue;
-        for (is_wrong, reason) in [
+        [
             (
                 self.rabbit_ha_queues && quorum,
                 "rabbit_ha_queues and quorum queues exclude each other: set rabbit_ha_queues = false",
@@ -135,12 +143,10 @@ impl RabbitOptions {
                 self.use_queue_manager && self.lock_path.is_none(),
                 "use_queue_manager needs a directory for its lock files: set [oslo_concurrency] lock_path",
             ),
-        ] {
-            if is_wrong {
-                return Err(OptionsError::Together(reason));
-            }
-        }
-        Ok(())
+        ]
+        .into_iter()
+        .filter(|(is_wrong, _)| *is_wrong)
+        .map(|(_, reason)| OptionsError::Together(reason))
     }
 
     /// Sets one option from the URL's query.

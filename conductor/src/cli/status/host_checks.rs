@@ -1,42 +1,13 @@
-//! What this host has and can reach: broker, database, key file, driver folders.
+//! What this host has and can reach: database, key file, driver folders.
 
 use magnum_common::config::Settings;
 use magnum_common::db::migrate::{self, HEAD, Revision};
 use magnum_common::db::{Database, DatabaseUrl, DbError, PoolOptions};
 use magnum_common::drivers::{Registry, discover};
-use magnum_common::rpc::{self, Found, RabbitOptions};
 use magnum_common::seal::{JournalKey, SealError};
 
 use super::report::Finding;
 use crate::store::upgrade_facts::Facts;
-
-/// Whether requests can be taken, and are kept while the broker restarts.
-pub(super) async fn broker(settings: &Settings) -> Finding {
-    let mut finding = Finding::of("Message broker");
-    let things = match rpc::inspect(settings, "magnum-status").await {
-        Ok(things) => things,
-        Err(error) => {
-            finding.fail(format!("[DEFAULT] transport_url: {error}"));
-            return finding;
-        }
-    };
-    let is_durable = RabbitOptions::try_from(&settings.rabbit).is_ok_and(|options| options.durable_topics());
-    if !things.is_empty() && !is_durable {
-        finding.warn(
-            "The queue of requests is not durable: requests that the broker has confirmed are lost when it restarts. \
-             Set [oslo_messaging_rabbit] rabbit_quorum_queue = true for all services, and delete the old queue and \
-             exchange while none of them runs.",
-        );
-    }
-    for (name, found) in things {
-        if let Found::Otherwise(advice) = found {
-            finding.warn(format!(
-                "{name} exists with other arguments than the options say, and will be used as it is: {advice}."
-            ));
-        }
-    }
-    finding
-}
 
 /// Driver folders, and which cannot be loaded.
 pub(super) fn driver_folders(settings: &Settings) -> (Registry, Finding) {

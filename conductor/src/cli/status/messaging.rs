@@ -1,0 +1,96 @@
+//! Whether requests can be sent and taken: the options, the broker, the queue.
+//!
+//! | check | |
+//! |---|---|
+//! | Messaging options | what a service refuses at its start, before it has reached any broker; all of it at once |
+//! | Message broker | connects and logs in, as the services do |
+//! | Queue of requests | what the broker has under its name, and whether that outlives a restart |
+//!
+//! Looks at one host of `transport_url`: the first that lets us in. A service that loses it goes on to the others.
+
+use magnum_common::config::Settings;
+use magnum_common::rpc::{self, Declaration, Found, RpcOptions, TransportError, TransportUrl, topology};
+
+use super::report::Finding;
+
+/// The program's name in the broker's list of connections.
+pub(super) const CONNECTION_NAME: &str = "magnum-status";
+
+/// All three. What cannot be looked at is left out: what is found before it says why.
+pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
+    let mut refused = Finding::of("Messaging options");
+    let options = match RpcOptions::try_from(settings) {
+        Ok(options) => options,
+        Err(error) => {
+            refused.fail(error.to_string());
+            return vec![refused];
+        }
+    };
+    if let TransportUrl::Fake(_) = options.url {
+        refused.warn(
+            "[DEFAULT] transport_url: fake:// connects the parts of one process. Services of their own find each \
+             other by rabbit:// only.",
+        );
+        return vec![refused];
+    }
+    for problem in options.rabbit.problems() {
+        refused.fail(format!("{problem}. Services do not start with it."));
+    }
+    if options.rabbit.ssl && options.rabbit.ssl_ca_file.is_none() {
+        refused.warn(
+            "[oslo_messaging_rabbit] ssl is on without ssl_ca_file: whoever answers is taken for the broker. Set \
+             ssl_ca_file to the CA bundle that the broker's certificate is from.",
+        );
+    }
+    let mut broker = Finding::of("Message broker");
+    let names = &options.addressing.names;
+    let declarations = [
+        topology::control_exchange(names, &options.rabbit),
+        Declaration::Queue(topology::topic_queue(names.topic_queue(), &options.rabbit)),
+    ];
+    match rpc::inspect(&options, CONNECTION_NAME, &declarations).await {
+        Ok(things) => vec![refused, broker, queue(&options, things)],
+        Err(error @ TransportError::Unreachable(_)) => {
+            broker.fail(unreachable("[DEFAULT] transport_url", &error));
+            vec![refused, broker]
+        }
+        Err(error) => {
+            refused.fail(format!("{error}. Services do not start with it."));
+            vec![refused]
+        }
+    }
+}
+
+/// What to say of a broker that does not let us in.
+pub(super) fn unreachable(option: &str, error: &TransportError) -> String {
+    format!(
+        "{option}: {error}. See that RabbitMQ runs there (rabbitmq-diagnostics check_running), that this host reaches \
+         that port, and that user and password are right and have permissions on the virtual host \
+         (rabbitmqctl authenticate_user, rabbitmqctl list_permissions -p)."
+    )
+}
+
+/// Whether requests are kept while the broker restarts, and whether their queue is as configured.
+fn queue(options: &RpcOptions, things: Vec<(String, Found)>) -> Finding {
+    let mut finding = Finding::of("Queue of requests");
+    if !options.rabbit.durable_topics() {
+        finding.warn(
+            "The queue of requests is not durable: requests that the broker has confirmed are lost when it restarts. \
+             Set [oslo_messaging_rabbit] rabbit_quorum_queue = true for all services, and delete the old queue and \
+             exchange while none of them runs.",
+        );
+    }
+    mismatches(&mut finding, things);
+    finding
+}
+
+/// A warning for each thing that exists with other arguments.
+pub(super) fn mismatches(finding: &mut Finding, things: Vec<(String, Found)>) {
+    for (name, found) in things {
+        if let Found::Otherwise(advice) = found {
+            finding.warn(format!(
+                "{name} exists with other arguments than the options say, and will be used as it is: {advice}."
+            ));
+        }
+    }
+}
