@@ -5,7 +5,7 @@
 //! conductor what was done to Magnum's own: `kill -9` early, `kill -9` late, a broker restart and SIGTERM, with
 //! 200 accepted creations each.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -64,23 +64,27 @@ async fn create_clusters(
 
 /// Every cluster that was promised is there and complete; nobody has open operations; effects are not doubled.
 async fn nothing_is_lost(deployment: &Deployment, rest: &Rest, promised: &BTreeSet<String>) -> Result<()> {
+    // What was accepted may still wait in the queue, with no operation open that would tell.
+    wait::until("every accepted request to be journalled", PATIENCE, async || {
+        let operations = deployment.operations().await?;
+        let journalled = creates(&operations).keys().cloned().collect();
+        let lost: BTreeSet<_> = promised.difference(&journalled).collect();
+        ensure!(
+            lost.is_empty(),
+            "{} of {} are not, such as {:?}",
+            lost.len(),
+            promised.len(),
+            lost.first()
+        );
+        Ok(())
+    })
+    .await?;
     let operations = deployment.settled(PATIENCE).await?;
-    let succeeded: BTreeSet<&str> = operations
-        .iter()
-        .filter(|one| one["kind"] == "cluster_create" && one["state"] == "succeeded")
-        .filter_map(|one| one["cluster"].as_str())
-        .collect();
-    let lost: Vec<_> = promised
-        .iter()
-        .filter(|cluster| !succeeded.contains(cluster.as_str()))
-        .collect();
-    ensure!(
-        lost.is_empty(),
-        "{} of {} accepted requests are lost, such as {}",
-        lost.len(),
-        promised.len(),
-        lost[0]
-    );
+    let creates = creates(&operations);
+    for cluster in promised {
+        let create = &creates[cluster];
+        ensure!(create["state"] == "succeeded", "an accepted request ended as {create}");
+    }
     let mut complete = 0;
     let mut page = rest.get("/clusters").await?.expect(200)?;
     loop {
@@ -107,6 +111,15 @@ async fn nothing_is_lost(deployment: &Deployment, rest: &Rest, promised: &BTreeS
         "{missing} clusters are complete in the database and were never built"
     );
     Ok(())
+}
+
+/// The creations among the operations, by their cluster.
+fn creates(operations: &[Value]) -> BTreeMap<String, &Value> {
+    operations
+        .iter()
+        .filter(|one| one["kind"] == "cluster_create")
+        .filter_map(|one| Some((one["cluster"].as_str()?.to_owned(), one)))
+        .collect()
 }
 
 fn is_promised_and_complete(promised: &BTreeSet<String>, cluster: &Value) -> bool {
