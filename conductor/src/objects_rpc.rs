@@ -8,7 +8,7 @@
 //! | [`arguments`] | positions and names, as Python binds them |
 //! | `clusters`, `templates`, `node_groups`, `key_pairs`, `quotas`, `federations`, `services`, `stats` | the classes |
 //! | `instance` | create, save, refresh, destroy, alike for most classes |
-//! | `identity`, `listing` | which row, which rows |
+//! | `identity`, `lookup`, `listing` | what a caller means, which row, which rows |
 //!
 //! Guarantees: a method that changes something is carried out once for each message, however often the message is
 //! delivered: its answer is kept in the transaction of the change, a refusal likewise, and given again. While the
@@ -31,6 +31,7 @@ mod identity;
 mod instance;
 mod key_pairs;
 mod listing;
+mod lookup;
 pub mod methods;
 mod node_groups;
 mod quotas;

@@ -33,6 +33,15 @@ impl Bound {
             .map(|(_, value)| value.take())
             .unwrap_or_default()
     }
+
+    /// The argument of a method that takes one.
+    pub fn into_only(self) -> Value {
+        self.values
+            .into_iter()
+            .next()
+            .map(|(_, value)| value)
+            .unwrap_or_default()
+    }
 }
 
 /// Parameters that the server fills: `cls` and `context`.

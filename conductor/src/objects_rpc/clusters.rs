@@ -1,30 +1,29 @@
 //! `Cluster`.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::AnyConnection;
 use magnum_common::db::read::cluster_templates::{self as templates, Visibility};
 use magnum_common::db::read::{SortKey, Tenancy, clusters as read};
+use magnum_common::db::{AnyConnection, DbError};
 use magnum_common::error::{Exception, Fault};
-use magnum_common::ids::ClusterUuid;
 use magnum_common::model::Cluster;
 use magnum_common::objects::{self, VersionedObject, tables};
 use serde_json::json;
 
 use super::arguments::Bound;
 use super::failure::{Failure, fault};
-use super::identity::{self, Identity, shown};
 use super::instance::{self, Stored};
 use super::listing::{self, Filters};
+use super::lookup::{self, Lookup, LookupByName, Sight};
 use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
 pub(super) const CLASS: Class = Class {
     schema: &tables::CLUSTER,
     class_methods: class_methods! { "Cluster";
-        reads "get" (cluster_id;) get,
-        reads "get_by_id" (cluster_id;) get_by_id,
-        reads "get_by_uuid" (uuid;) get_by_uuid,
-        reads "get_by_name" (name;) get_by_name,
+        reads "get" (cluster_id;) lookup::get::<Cluster>,
+        reads "get_by_id" (cluster_id;) lookup::get_by_id::<Cluster>,
+        reads "get_by_uuid" (uuid;) lookup::get_by_uuid::<Cluster>,
+        reads "get_by_name" (name;) lookup::get_by_name::<Cluster>,
         reads "get_count_all" (; filters) get_count_all,
         reads "get_stats" (; project_id) get_stats,
         reads "list" (; limit marker sort_key sort_dir filters) list,
@@ -36,75 +35,6 @@ pub(super) const CLASS: Class = Class {
         changes "destroy" instance::destroy::<Cluster>,
     },
 };
-
-fn not_found(cluster: &str) -> Failure {
-    let mut fault = Fault::cluster_not_found(cluster);
-    fault.kwargs.insert("cluster".into(), json!(cluster));
-    fault.into()
-}
-
-fn by_id(
-    conn: &mut AnyConnection,
-    context: &RequestContext,
-    id: Option<i32>,
-    text: &str,
-) -> Result<Outcome, Failure> {
-    let found = match id {
-        Some(id) => read::find_by_id(conn, &Tenancy::of(context), id)?,
-        None => None,
-    };
-    found
-        .map(|cluster| Outcome::of(&cluster))
-        .ok_or_else(|| not_found(text))
-}
-
-fn by_uuid(conn: &mut AnyConnection, context: &RequestContext, uuid: &str) -> Result<Outcome, Failure> {
-    read::find_by_uuid(conn, &Tenancy::of(context), &ClusterUuid::from(uuid))?
-        .map(|cluster| Outcome::of(&cluster))
-        .ok_or_else(|| not_found(uuid))
-}
-
-fn get(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> Result<Outcome, Failure> {
-    match Identity::of(&args.take("cluster_id")) {
-        Identity::Number(id, text) => by_id(conn, context, id, &text),
-        Identity::Uuid(uuid) => by_uuid(conn, context, &uuid),
-        Identity::Name(text) => Err(identity::invalid(&text).into()),
-    }
-}
-
-fn get_by_id(
-    conn: &mut AnyConnection,
-    context: &RequestContext,
-    mut args: Bound,
-) -> Result<Outcome, Failure> {
-    let id = args.take("cluster_id");
-    by_id(conn, context, identity::number(&id), &shown(&id))
-}
-
-fn get_by_uuid(
-    conn: &mut AnyConnection,
-    context: &RequestContext,
-    mut args: Bound,
-) -> Result<Outcome, Failure> {
-    by_uuid(conn, context, &shown(&args.take("uuid")))
-}
-
-fn get_by_name(
-    conn: &mut AnyConnection,
-    context: &RequestContext,
-    mut args: Bound,
-) -> Result<Outcome, Failure> {
-    let name = shown(&args.take("name"));
-    match read::find_by_name(conn, &Tenancy::of(context), &name)?.as_slice() {
-        [] => Err(not_found(&name)),
-        [cluster] => Ok(Outcome::of(cluster)),
-        _ => Err(Fault::new(
-            Exception::Conflict,
-            "Multiple clusters exist with same name. Please use the cluster uuid instead.",
-        )
-        .into()),
-    }
-}
 
 fn filter(args: &mut Bound) -> Result<read::Filter, Fault> {
     let filters = Filters::take(args)?;
@@ -151,6 +81,30 @@ fn list(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> 
     Ok(Outcome::all(&listing::checked(conn, &page, found)?))
 }
 
+impl Lookup for Cluster {
+    fn by_id(conn: &mut AnyConnection, sight: Sight<'_>, id: i32) -> Result<Option<Self>, DbError> {
+        read::find_by_id(conn, &sight.tenancy(), id)
+    }
+
+    fn by_uuid(conn: &mut AnyConnection, sight: Sight<'_>, uuid: &str) -> Result<Option<Self>, DbError> {
+        read::find_by_uuid(conn, &sight.tenancy(), &uuid.into())
+    }
+
+    fn not_found(text: &str) -> Failure {
+        let mut fault = Fault::cluster_not_found(text);
+        fault.kwargs.insert("cluster".into(), json!(text));
+        fault.into()
+    }
+}
+
+impl LookupByName for Cluster {
+    const CALLED: (&'static str, &'static str) = ("cluster", "clusters");
+
+    fn by_name(conn: &mut AnyConnection, sight: Sight<'_>, name: &str) -> Result<Vec<Self>, DbError> {
+        read::find_by_name(conn, &sight.tenancy(), name)
+    }
+}
+
 impl Stored for Cluster {
     const UUID_IS_FIXED: bool = true;
 
@@ -164,28 +118,18 @@ impl Stored for Cluster {
             )
             .into());
         }
-        read::find_by_uuid(conn, &Tenancy::All, &new.uuid)?.ok_or_else(|| not_found(new.uuid.as_str()))
+        lookup::with_uuid(conn, Sight::Program, new.uuid.as_str())
     }
 
-    fn find(conn: &mut AnyConnection, object: &VersionedObject) -> Result<Self, Failure> {
-        let uuid = instance::uuid(object)?;
-        read::find_by_uuid(conn, &Tenancy::All, &uuid.into())?.ok_or_else(|| not_found(uuid))
-    }
-
-    fn find_visible(
-        conn: &mut AnyConnection,
-        context: &RequestContext,
-        object: &VersionedObject,
-    ) -> Result<Self, Failure> {
-        let uuid = instance::text(object, "uuid")?;
-        read::find_by_uuid(conn, &Tenancy::of(context), &uuid.into())?.ok_or_else(|| not_found(uuid))
+    fn find(conn: &mut AnyConnection, sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure> {
+        lookup::of_object(conn, sight, object)
     }
 
     fn write(conn: &mut AnyConnection, before: &Self, after: Self, _changed: &[&str]) -> Result<(), Failure> {
         if after.update(before, conn)? {
             Ok(())
         } else {
-            Err(not_found(before.uuid.as_str()))
+            Err(Self::not_found(before.uuid.as_str()))
         }
     }
 

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::failure::Failure;
 use super::identity;
+use super::lookup::Sight;
 
 /// What is particular about a class whose objects are rows.
 pub(super) trait Stored: WireModel + Clone {
@@ -24,15 +25,8 @@ pub(super) trait Stored: WireModel + Clone {
     /// Inserts a row and reads it again.
     fn create(conn: &mut AnyConnection, new: &Self) -> Result<Self, Failure>;
 
-    /// The row of an object, whoever it belongs to.
-    fn find(conn: &mut AnyConnection, object: &VersionedObject) -> Result<Self, Failure>;
-
-    /// The row of an object, if the caller may see it.
-    fn find_visible(
-        conn: &mut AnyConnection,
-        context: &RequestContext,
-        object: &VersionedObject,
-    ) -> Result<Self, Failure>;
+    /// The row of an object, if it can be seen.
+    fn find(conn: &mut AnyConnection, sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure>;
 
     /// Writes the fields `changed`, in which `after` may differ from `before`.
     fn write(conn: &mut AnyConnection, before: &Self, after: Self, changed: &[&str]) -> Result<(), Failure>;
@@ -79,7 +73,7 @@ pub(super) fn save<M: Stored>(
         ))
         .into());
     }
-    let before = M::find(conn, object)?;
+    let before = M::find(conn, Sight::Program, object)?;
     let mut after = before.clone();
     let changed = Received::<M>::from_object(object.clone())?.apply(&mut after)?;
     M::write(conn, &before, after, &changed)?;
@@ -93,7 +87,7 @@ pub(super) fn refresh<M: Stored>(
     context: &RequestContext,
     object: &mut VersionedObject,
 ) -> Result<(), Failure> {
-    let found = M::find_visible(conn, context, object)?;
+    let found = M::find(conn, Sight::Caller(context), object)?;
     let current = object_of(&found, |_| true, &[]);
     for (name, value) in current.set_fields() {
         if object.get(name).is_some_and(|ours| ours != value) {
@@ -109,7 +103,7 @@ pub(super) fn destroy<M: Stored>(
     _context: &RequestContext,
     object: &mut VersionedObject,
 ) -> Result<(), Failure> {
-    let found = M::find(conn, object)?;
+    let found = M::find(conn, Sight::Program, object)?;
     M::delete(conn, &found)?;
     object.clear_changes();
     Ok(())

@@ -2,8 +2,8 @@
 //! into a log or into the record of an answer.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::AnyConnection;
 use magnum_common::db::read::{SortKey, Tenancy, key_pairs as read};
+use magnum_common::db::{AnyConnection, DbError};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::X509KeyPair;
 use magnum_common::objects::{VersionedObject, tables};
@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use super::arguments::Bound;
 use super::failure::{Failure, fault};
-use super::identity::{self, Identity, shown};
 use super::instance::{self, Stored};
 use super::listing::{self, Filters};
+use super::lookup::{self, Lookup, Sight};
 use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
@@ -23,9 +23,9 @@ pub(super) const SECRETS: &[&str] = &["private_key", "private_key_passphrase"];
 pub(super) const CLASS: Class = Class {
     schema: &tables::X509_KEY_PAIR,
     class_methods: class_methods! { "X509KeyPair";
-        reads "get" (x509keypair_id;) get,
-        reads "get_by_id" (x509keypair_id;) get_by_id,
-        reads "get_by_uuid" (uuid;) get_by_uuid,
+        reads "get" (x509keypair_id;) lookup::get::<X509KeyPair>,
+        reads "get_by_id" (x509keypair_id;) lookup::get_by_id::<X509KeyPair>,
+        reads "get_by_uuid" (uuid;) lookup::get_by_uuid::<X509KeyPair>,
         reads "list" (; limit marker sort_key sort_dir filters) list,
     },
     instance_methods: instance_methods! { "X509KeyPair";
@@ -35,57 +35,6 @@ pub(super) const CLASS: Class = Class {
         changes "destroy" instance::destroy::<X509KeyPair>,
     },
 };
-
-fn not_found(pair: &str) -> Failure {
-    let text = format!("A key pair {pair} could not be found.");
-    fault(Exception::X509KeyPairNotFound, text, &[("x509keypair", pair)]).into()
-}
-
-fn by_id(
-    conn: &mut AnyConnection,
-    context: &RequestContext,
-    id: Option<i32>,
-    text: &str,
-) -> Result<Outcome, Failure> {
-    let found = match id {
-        Some(id) => read::find_by_id(conn, &Tenancy::of(context), id)?,
-        None => None,
-    };
-    found
-        .map(|pair| Outcome::of(&pair))
-        .ok_or_else(|| not_found(text))
-}
-
-fn by_uuid(conn: &mut AnyConnection, context: &RequestContext, uuid: &str) -> Result<Outcome, Failure> {
-    read::find_by_uuid(conn, &Tenancy::of(context), uuid)?
-        .map(|pair| Outcome::of(&pair))
-        .ok_or_else(|| not_found(uuid))
-}
-
-fn get(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> Result<Outcome, Failure> {
-    match Identity::of(&args.take("x509keypair_id")) {
-        Identity::Number(id, text) => by_id(conn, context, id, &text),
-        Identity::Uuid(uuid) => by_uuid(conn, context, &uuid),
-        Identity::Name(text) => Err(identity::invalid(&text).into()),
-    }
-}
-
-fn get_by_id(
-    conn: &mut AnyConnection,
-    context: &RequestContext,
-    mut args: Bound,
-) -> Result<Outcome, Failure> {
-    let id = args.take("x509keypair_id");
-    by_id(conn, context, identity::number(&id), &shown(&id))
-}
-
-fn get_by_uuid(
-    conn: &mut AnyConnection,
-    context: &RequestContext,
-    mut args: Bound,
-) -> Result<Outcome, Failure> {
-    by_uuid(conn, context, &shown(&args.take("uuid")))
-}
 
 fn filter(args: &mut Bound) -> Result<read::Filter, Fault> {
     let filters = Filters::take(args)?;
@@ -99,6 +48,21 @@ fn list(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> 
     let page = listing::page(&mut args, CLASS.schema, SortKey::of_key_pair)?;
     let found = read::list(conn, &Tenancy::of(context), &filter(&mut args)?, &page)?;
     Ok(Outcome::all(&listing::checked(conn, &page, found)?))
+}
+
+impl Lookup for X509KeyPair {
+    fn by_id(conn: &mut AnyConnection, sight: Sight<'_>, id: i32) -> Result<Option<Self>, DbError> {
+        read::find_by_id(conn, &sight.tenancy(), id)
+    }
+
+    fn by_uuid(conn: &mut AnyConnection, sight: Sight<'_>, uuid: &str) -> Result<Option<Self>, DbError> {
+        read::find_by_uuid(conn, &sight.tenancy(), uuid)
+    }
+
+    fn not_found(text: &str) -> Failure {
+        let message = format!("A key pair {text} could not be found.");
+        fault(Exception::X509KeyPairNotFound, message, &[("x509keypair", text)]).into()
+    }
 }
 
 impl Stored for X509KeyPair {
@@ -117,28 +81,18 @@ impl Stored for X509KeyPair {
             let text = format!("A key pair with UUID {uuid} already exists.");
             return Err(fault(Exception::X509KeyPairAlreadyExists, text, &[("uuid", &uuid)]).into());
         }
-        read::find_by_uuid(conn, &Tenancy::All, &uuid)?.ok_or_else(|| not_found(&uuid))
+        lookup::with_uuid(conn, Sight::Program, &uuid)
     }
 
-    fn find(conn: &mut AnyConnection, object: &VersionedObject) -> Result<Self, Failure> {
-        let uuid = instance::uuid(object)?;
-        read::find_by_uuid(conn, &Tenancy::All, uuid)?.ok_or_else(|| not_found(uuid))
-    }
-
-    fn find_visible(
-        conn: &mut AnyConnection,
-        context: &RequestContext,
-        object: &VersionedObject,
-    ) -> Result<Self, Failure> {
-        let uuid = instance::text(object, "uuid")?;
-        read::find_by_uuid(conn, &Tenancy::of(context), uuid)?.ok_or_else(|| not_found(uuid))
+    fn find(conn: &mut AnyConnection, sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure> {
+        lookup::of_object(conn, sight, object)
     }
 
     fn write(conn: &mut AnyConnection, before: &Self, after: Self, _changed: &[&str]) -> Result<(), Failure> {
         if after.update(before, conn)? {
             Ok(())
         } else {
-            Err(not_found(before.uuid.as_deref().unwrap_or_default()))
+            Err(Self::not_found(before.uuid.as_deref().unwrap_or_default()))
         }
     }
 

@@ -14,6 +14,7 @@ use super::failure::{Failure, fault};
 use super::identity::{self, Identity, shown};
 use super::instance::{self, Stored};
 use super::listing::{self, Filters};
+use super::lookup::Sight;
 use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
@@ -148,7 +149,7 @@ fn update_nodegroup(
         }
     }
     instance::save::<NodeGroup>(conn, context, &mut object)?;
-    let saved = NodeGroup::find(conn, &object)?;
+    let saved = NodeGroup::find(conn, Sight::Program, &object)?;
     Ok(Outcome::of(&saved))
 }
 
@@ -166,21 +167,12 @@ impl Stored for NodeGroup {
             .ok_or_else(|| not_found(new.uuid.as_str()))
     }
 
-    fn find(conn: &mut AnyConnection, object: &VersionedObject) -> Result<Self, Failure> {
-        let (cluster, uuid) = (instance::text(object, "cluster_id")?, instance::uuid(object)?);
-        read::find_by_uuid(conn, &Tenancy::All, &cluster.into(), &uuid.into())?.ok_or_else(|| not_found(uuid))
-    }
-
-    fn find_visible(
-        conn: &mut AnyConnection,
-        context: &RequestContext,
-        object: &VersionedObject,
-    ) -> Result<Self, Failure> {
-        let (cluster, uuid) = (
-            instance::text(object, "cluster_id")?,
-            instance::text(object, "uuid")?,
-        );
-        let tenancy = Tenancy::of_node_groups(context);
+    fn find(conn: &mut AnyConnection, sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure> {
+        let cluster = instance::text(object, "cluster_id")?;
+        let (tenancy, uuid) = match sight {
+            Sight::Program => (Tenancy::All, instance::uuid(object)?),
+            Sight::Caller(context) => (Tenancy::of_node_groups(context), instance::text(object, "uuid")?),
+        };
         read::find_by_uuid(conn, &tenancy, &cluster.into(), &uuid.into())?.ok_or_else(|| not_found(uuid))
     }
 

@@ -14,6 +14,7 @@ use super::failure::{Failure, fault};
 use super::identity::shown;
 use super::instance::{self, Stored};
 use super::listing;
+use super::lookup::Sight;
 use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
@@ -83,21 +84,13 @@ impl Stored for MagnumService {
         read::find_service(conn, host, binary)?.ok_or_else(|| not_found(host))
     }
 
-    fn find(conn: &mut AnyConnection, object: &VersionedObject) -> Result<Self, Failure> {
+    fn find(conn: &mut AnyConnection, _sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure> {
         let id = instance::number(object, "id")?;
         let found = match id {
             Some(id) => read::find_service_by_id(conn, id)?,
             None => None,
         };
         found.ok_or_else(|| not_found(&object.get("id").map(shown).unwrap_or_default()))
-    }
-
-    fn find_visible(
-        conn: &mut AnyConnection,
-        _context: &RequestContext,
-        object: &VersionedObject,
-    ) -> Result<Self, Failure> {
-        Self::find(conn, object)
     }
 
     fn write(

@@ -14,18 +14,18 @@ use serde_json::json;
 
 use super::arguments::Bound;
 use super::failure::{Failure, fault};
-use super::identity::{self, Identity, shown};
 use super::instance::{self, Stored};
 use super::listing;
+use super::lookup::{self, Lookup, LookupByName, Sight};
 use super::methods::{Class, Outcome, class_methods, instance_methods};
 
 pub(super) const CLASS: Class = Class {
     schema: &tables::CLUSTER_TEMPLATE,
     class_methods: class_methods! { "ClusterTemplate";
-        reads "get" (cluster_template_id;) get,
-        reads "get_by_id" (cluster_template_id;) get_by_id,
-        reads "get_by_uuid" (uuid;) get_by_uuid,
-        reads "get_by_name" (name;) get_by_name,
+        reads "get" (cluster_template_id;) lookup::get_or_by_name::<ClusterTemplate>,
+        reads "get_by_id" (cluster_template_id;) lookup::get_by_id::<ClusterTemplate>,
+        reads "get_by_uuid" (uuid;) lookup::get_by_uuid::<ClusterTemplate>,
+        reads "get_by_name" (name;) lookup::get_by_name::<ClusterTemplate>,
         reads "list" (; limit marker sort_key sort_dir) list,
     },
     instance_methods: instance_methods! { "ClusterTemplate";
@@ -35,78 +35,6 @@ pub(super) const CLASS: Class = Class {
         changes "destroy" instance::destroy::<ClusterTemplate>,
     },
 };
-
-fn not_found(template: &str) -> Failure {
-    let mut fault = Fault::cluster_template_not_found(template);
-    fault.kwargs.insert("clustertemplate".into(), json!(template));
-    fault.into()
-}
-
-fn by_id(
-    conn: &mut AnyConnection,
-    context: &RequestContext,
-    id: Option<i32>,
-    text: &str,
-) -> Result<Outcome, Failure> {
-    let found = match id {
-        Some(id) => read::find_by_id(conn, &Visibility::of(context), id)?,
-        None => None,
-    };
-    found
-        .map(|template| Outcome::of(&template))
-        .ok_or_else(|| not_found(text))
-}
-
-fn by_uuid(conn: &mut AnyConnection, context: &RequestContext, uuid: &str) -> Result<Outcome, Failure> {
-    read::find_by_uuid(conn, &Visibility::of(context), &TemplateUuid::from(uuid))?
-        .map(|template| Outcome::of(&template))
-        .ok_or_else(|| not_found(uuid))
-}
-
-fn by_name(conn: &mut AnyConnection, context: &RequestContext, name: &str) -> Result<Outcome, Failure> {
-    match read::find_by_name(conn, &Visibility::of(context), name)?.as_slice() {
-        [] => Err(not_found(name)),
-        [template] => Ok(Outcome::of(template)),
-        _ => Err(Fault::new(
-            Exception::Conflict,
-            "Multiple ClusterTemplates exist with same name. Please use the ClusterTemplate uuid instead.",
-        )
-        .into()),
-    }
-}
-
-fn get(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> Result<Outcome, Failure> {
-    match Identity::of(&args.take("cluster_template_id")) {
-        Identity::Number(id, text) => by_id(conn, context, id, &text),
-        Identity::Uuid(uuid) => by_uuid(conn, context, &uuid),
-        Identity::Name(name) => by_name(conn, context, &name),
-    }
-}
-
-fn get_by_id(
-    conn: &mut AnyConnection,
-    context: &RequestContext,
-    mut args: Bound,
-) -> Result<Outcome, Failure> {
-    let id = args.take("cluster_template_id");
-    by_id(conn, context, identity::number(&id), &shown(&id))
-}
-
-fn get_by_uuid(
-    conn: &mut AnyConnection,
-    context: &RequestContext,
-    mut args: Bound,
-) -> Result<Outcome, Failure> {
-    by_uuid(conn, context, &shown(&args.take("uuid")))
-}
-
-fn get_by_name(
-    conn: &mut AnyConnection,
-    context: &RequestContext,
-    mut args: Bound,
-) -> Result<Outcome, Failure> {
-    by_name(conn, context, &shown(&args.take("name")))
-}
 
 fn list(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> Result<Outcome, Failure> {
     let page = listing::page(&mut args, CLASS.schema, SortKey::of_cluster_template)?;
@@ -118,12 +46,36 @@ fn list(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> 
 fn done(written: Written, uuid: &TemplateUuid) -> Result<(), Failure> {
     match written {
         Written::Done => Ok(()),
-        Written::Absent => Err(not_found(uuid.as_str())),
+        Written::Absent => Err(ClusterTemplate::not_found(uuid.as_str())),
         Written::Referenced => {
             let text = format!("ClusterTemplate {uuid} is referenced by one or multiple clusters.");
             let kwargs = [("clustertemplate", uuid.as_str())];
             Err(fault(Exception::ClusterTemplateReferenced, text, &kwargs).into())
         }
+    }
+}
+
+impl Lookup for ClusterTemplate {
+    fn by_id(conn: &mut AnyConnection, sight: Sight<'_>, id: i32) -> Result<Option<Self>, DbError> {
+        read::find_by_id(conn, &sight.visibility(), id)
+    }
+
+    fn by_uuid(conn: &mut AnyConnection, sight: Sight<'_>, uuid: &str) -> Result<Option<Self>, DbError> {
+        read::find_by_uuid(conn, &sight.visibility(), &uuid.into())
+    }
+
+    fn not_found(text: &str) -> Failure {
+        let mut fault = Fault::cluster_template_not_found(text);
+        fault.kwargs.insert("clustertemplate".into(), json!(text));
+        fault.into()
+    }
+}
+
+impl LookupByName for ClusterTemplate {
+    const CALLED: (&'static str, &'static str) = ("ClusterTemplate", "ClusterTemplates");
+
+    fn by_name(conn: &mut AnyConnection, sight: Sight<'_>, name: &str) -> Result<Vec<Self>, DbError> {
+        read::find_by_name(conn, &sight.visibility(), name)
     }
 }
 
@@ -142,21 +94,11 @@ impl Stored for ClusterTemplate {
             Err(DbError::UniqueViolation { .. }) => return Err(Failure::Again),
             written => written?,
         }
-        read::find_by_uuid(conn, &Visibility::all(), &new.uuid)?.ok_or_else(|| not_found(new.uuid.as_str()))
+        lookup::with_uuid(conn, Sight::Program, new.uuid.as_str())
     }
 
-    fn find(conn: &mut AnyConnection, object: &VersionedObject) -> Result<Self, Failure> {
-        let uuid = instance::uuid(object)?;
-        read::find_by_uuid(conn, &Visibility::all(), &uuid.into())?.ok_or_else(|| not_found(uuid))
-    }
-
-    fn find_visible(
-        conn: &mut AnyConnection,
-        context: &RequestContext,
-        object: &VersionedObject,
-    ) -> Result<Self, Failure> {
-        let uuid = instance::text(object, "uuid")?;
-        read::find_by_uuid(conn, &Visibility::of(context), &uuid.into())?.ok_or_else(|| not_found(uuid))
+    fn find(conn: &mut AnyConnection, sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure> {
+        lookup::of_object(conn, sight, object)
     }
 
     fn write(conn: &mut AnyConnection, before: &Self, after: Self, _changed: &[&str]) -> Result<(), Failure> {

@@ -83,7 +83,10 @@ async fn nothing_is_lost(deployment: &Deployment, rest: &Rest, promised: &BTreeS
     let creates = creates(&operations);
     for cluster in promised {
         let create = &creates[cluster];
-        ensure!(create["state"] == "succeeded", "an accepted request ended as {create}");
+        ensure!(
+            create["state"] == "succeeded",
+            "an accepted request ended as {create}"
+        );
     }
     let mut complete = 0;
     let mut page = rest.get("/clusters").await?.expect(200)?;
