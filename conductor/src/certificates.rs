@@ -6,10 +6,14 @@
 //! manager.rs      where they are kept: x509keypair.rs, barbican.rs, local.rs
 //! ```
 //!
+//! What is stored is read with the manager of `[certificates] cert_manager_type`; what is to be removed may have been
+//! stored with another one, from before that option was changed, and is removed by it.
+//!
 //! Guarantees: [`Certificates::generate`] may be repeated for one operation, by any conductor, after any crash, and
 //! comes to the same set; what it could not finish it names, so that it can be removed. Work on keys runs on
 //! blocking threads, as many at once as there are processors, so that neither the heartbeat nor a lease waits for
-//! it. Private keys are in no log and no error.
+//! it. Private keys are in no log and no error. A question ([`Certificates::sign`], [`Certificates::ca`]) is answered
+//! within half of `[DEFAULT] rpc_response_timeout`, be it with a failure.
 //!
 //! Not guaranteed: that a certificate can be withdrawn before it expires. Magnum has no revocation either.
 
@@ -24,6 +28,7 @@ pub mod signing;
 mod x509;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use magnum_common::clock::utc_now;
 use magnum_common::config::{CertManagerType, Settings};
@@ -39,12 +44,8 @@ use self::authority::{Authority, KeyPair, authority_name};
 pub use self::error::{Cause, CertificateError};
 use self::extensions::Rules;
 use self::key::KeyKind;
-use self::manager::barbican::Barbican;
-use self::manager::local::Files;
-use self::manager::x509keypair::Table;
-use self::manager::{CertificateManager, Entry, Sealing, Slot, Stored};
+use self::manager::{CertificateManager, Entry, ManagerError, Managers, Slot, Stored};
 pub use self::x509::CertificateFormatError;
-use crate::openstack::{Credentials, Session};
 
 /// What Magnum calls the conductor's client certificate in a store.
 const CLIENT_NAME: &str = "Magnum-Conductor";
@@ -79,7 +80,10 @@ pub struct Certificates {
 }
 
 struct Inner {
-    manager: Box<dyn CertificateManager>,
+    own: CertManagerType,
+    managers: Managers,
+    /// Longest wait for an answer to a question.
+    patience: Duration,
     kind: KeyKind,
     rules: Rules,
     /// Something was forgotten that is to be removed.
@@ -93,25 +97,12 @@ impl Certificates {
     /// missing for Barbican, the default, is told by the first certificate that needs it: a conductor of clusters
     /// without certificates runs without.
     pub fn new(settings: &Settings, db: Database, key: JournalKey) -> Self {
-        let section = &settings.certificates;
-        let sealing = Sealing::new(Arc::new(key), section.seal_private_keys);
-        let manager: Box<dyn CertificateManager> = match section.cert_manager_type {
-            CertManagerType::X509KeyPair => Box::new(Table::new(db, sealing)),
-            CertManagerType::Local => Box::new(Files::new(section.storage_path.clone(), sealing)),
-            CertManagerType::Barbican => {
-                let client = &settings.barbican_client;
-                let session = Credentials::new(settings).and_then(Session::new);
-                Box::new(Barbican::new(
-                    session,
-                    &client.endpoint_type,
-                    client.region_name.clone(),
-                ))
-            }
-        };
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             inner: Arc::new(Inner {
-                manager,
+                own: settings.certificates.cert_manager_type,
+                managers: Managers::new(settings, db, key),
+                patience: settings.default.rpc_response_timeout / 2,
                 kind: KeyKind::from(settings),
                 rules: Rules::from(&settings.x509),
                 removal: Notify::new(),
@@ -183,11 +174,41 @@ impl Certificates {
         }
     }
 
-    /// Removes what an operation has made, whatever there is of it. `name` is what the CAs are called.
+    /// The manager of `[certificates] cert_manager_type`, which keeps what is made now.
+    pub fn kind(&self) -> CertManagerType {
+        self.inner.own
+    }
+
+    /// Opens sealed private keys.
+    pub(crate) fn sealing(&self) -> manager::Sealing {
+        self.inner.managers.sealing().clone()
+    }
+
+    fn manager(&self) -> &dyn CertificateManager {
+        self.inner.managers.get(self.inner.own)
+    }
+
+    /// The manager that has something to remove.
+    fn remover(&self, kind: CertManagerType) -> Result<&dyn CertificateManager, Cause> {
+        if kind != self.inner.own
+            && let Some(reason) = self.inner.managers.missing(kind)
+        {
+            return Err(ManagerError::NotConfigured { kind, reason }.into());
+        }
+        Ok(self.inner.managers.get(kind))
+    }
+
+    /// Removes what an operation has made with a manager, whatever there is of it. `name` is what the CAs are called.
     ///
     /// # Errors
-    /// The store did not do it.
-    pub async fn remove_made_by(&self, operation: &OperationId, name: &str) -> Result<(), CertificateError> {
+    /// The store did not do it, or is not configured any more.
+    pub async fn remove_made_by(
+        &self,
+        kind: CertManagerType,
+        operation: &OperationId,
+        name: &str,
+    ) -> Result<(), CertificateError> {
+        let manager = self.remover(kind)?;
         for slot in Slot::ALL {
             let entry = Entry {
                 operation: operation.clone(),
@@ -196,19 +217,25 @@ impl Certificates {
                 project_id: None,
                 user_id: None,
             };
-            if let Some(stored) = self.inner.manager.find(&entry).await.map_err(Cause::from)? {
-                self.remove(&stored.reference).await?;
-            }
+            manager.delete_made(&entry).await.map_err(Cause::from)?;
         }
         Ok(())
     }
 
-    /// Removes what is behind a reference. `Ok` also when nothing is there any more.
+    /// Removes what is behind a reference of a manager. `Ok` also when nothing is there any more.
+    ///
+    /// # Errors
+    /// The store did not do it, or is not configured any more.
+    pub async fn remove_from(&self, kind: CertManagerType, reference: &str) -> Result<(), CertificateError> {
+        Ok(self.remover(kind)?.delete(reference).await.map_err(Cause::from)?)
+    }
+
+    /// [`Self::remove_from`] the manager that keeps what is made now.
     ///
     /// # Errors
     /// The store did not do it.
     pub async fn remove(&self, reference: &str) -> Result<(), CertificateError> {
-        Ok(self.inner.manager.delete(reference).await.map_err(Cause::from)?)
+        self.remove_from(self.inner.own, reference).await
     }
 
     /// Something was just handed to [`crate::store::certificate_removals::forget`]: it need not wait for the next
@@ -225,9 +252,9 @@ impl Certificates {
     /// A request for a certificate, signed by the CA behind a reference. PEM without a newline at its end.
     ///
     /// # Errors
-    /// The CA cannot be read, or the request is refused: see [`signing::SigningError`].
+    /// The CA cannot be read, or not in time; or the request is refused: see [`signing::SigningError`].
     pub async fn sign(&self, reference: &str, csr: &str) -> Result<String, CertificateError> {
-        let pair = self.inner.manager.get(reference).await.map_err(Cause::from)?;
+        let pair = self.in_time(self.manager().get(reference)).await?;
         let (csr, rules) = (csr.to_owned(), self.inner.rules.clone());
         Ok(self
             .work(move || {
@@ -240,29 +267,33 @@ impl Certificates {
     /// The certificate of the CA behind a reference, as PEM.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// It cannot be read, or not in time.
     pub async fn ca(&self, reference: &str) -> Result<String, CertificateError> {
-        Ok(self
-            .inner
-            .manager
-            .certificate(reference)
-            .await
-            .map_err(Cause::from)?)
+        Ok(self.in_time(self.manager().certificate(reference)).await?)
+    }
+
+    /// Somebody waits for this and will not for ever.
+    async fn in_time<T>(&self, reading: impl Future<Output = Result<T, ManagerError>>) -> Result<T, Cause> {
+        let patience = self.inner.patience;
+        match tokio::time::timeout(patience, reading).await {
+            Ok(outcome) => Ok(outcome?),
+            Err(_) => Err(Cause::Late(patience)),
+        }
     }
 
     async fn authority(&self, entry: Entry) -> Result<Stored, Cause> {
-        if let Some(stored) = self.inner.manager.find(&entry).await? {
+        if let Some(stored) = self.manager().find(&entry).await? {
             return Ok(stored);
         }
         let (kind, days, name) = (self.inner.kind, self.inner.rules.days, entry.name.clone());
         let pair = self
             .work(move || Ok(Authority::generate(&name, kind, days, utc_now().into())?.1))
             .await?;
-        Ok(self.inner.manager.store(&entry, pair).await?)
+        Ok(self.manager().store(&entry, pair).await?)
     }
 
     async fn client(&self, entry: Entry, ca: &Stored) -> Result<String, Cause> {
-        let (found, ca) = (self.inner.manager.find(&entry).await?, ca.pair.clone());
+        let (found, ca) = (self.manager().find(&entry).await?, ca.pair.clone());
         let (kind, days) = (self.inner.kind, self.inner.rules.days);
         let reference = found.as_ref().map(|stored| stored.reference.clone());
         // `None`: what is there was signed by this CA. Otherwise it belongs to a CA that was removed since.
@@ -279,9 +310,9 @@ impl Certificates {
             (Some(reference), None) => Ok(reference),
             (stale, Some(pair)) => {
                 if let Some(stale) = stale {
-                    self.inner.manager.delete(&stale).await?;
+                    self.manager().delete(&stale).await?;
                 }
-                Ok(self.inner.manager.store(&entry, pair).await?.reference)
+                Ok(self.manager().store(&entry, pair).await?.reference)
             }
             (None, None) => Err(Cause::Interrupted("no certificate came of it".to_owned())),
         }

@@ -5,8 +5,9 @@
 //! TLS takes its crypto provider from the process or from aws-lc, and panics where it finds neither.
 //!
 //! Guarantees: one token for all, renewed before it expires and when a service refuses it; every request ends within
-//! `[keystone_auth] timeout`; a failure says whether repeating may help. Nothing is repeated in here: the schedule is
-//! the caller's. Neither tokens, passwords nor bodies of requests are in an error.
+//! `[keystone_auth] timeout`, or twice that where it needs a new token first, however many ask at once; a failure says
+//! whether repeating may help. Nothing is repeated in here: the schedule is the caller's. Neither tokens, passwords nor
+//! bodies of requests are in an error.
 
 mod credentials;
 mod session;
@@ -18,7 +19,7 @@ pub use session::{Endpoint, Reply, Session};
 use magnum_common::error::ErrorClass;
 
 /// Why a service did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum ServiceError {
     /// The options cannot be used. Names them.
     #[error("{0}")]
@@ -30,6 +31,16 @@ pub enum ServiceError {
         service: &'static str,
         /// What happened.
         reason: String,
+    },
+    /// One of the two ends does not trust the other's certificate. Names the option.
+    #[error("no TLS connection to {service}: {reason}; {advice}")]
+    Untrusted {
+        /// Keystone or Barbican.
+        service: &'static str,
+        /// What is wrong with the certificate.
+        reason: String,
+        /// What to do about it.
+        advice: String,
     },
     /// It does not have it.
     #[error("{service} does not know {what}")]
@@ -65,7 +76,8 @@ impl ServiceError {
     /// Whether the same may succeed later.
     pub const fn class(&self) -> ErrorClass {
         match self {
-            Self::Unavailable { .. } => ErrorClass::Transient,
+            // A certificate that has run out is replaced without anybody changing the request.
+            Self::Unavailable { .. } | Self::Untrusted { .. } => ErrorClass::Transient,
             Self::Options(_) | Self::NotFound { .. } | Self::Refused { .. } | Self::Answer { .. } => {
                 ErrorClass::Permanent
             }

@@ -3,10 +3,12 @@
 
 mod barbican;
 mod generated;
+mod lost;
 mod questions;
 mod removal;
 mod requests;
 mod stores;
+mod tls;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -12,10 +12,12 @@
 //! | `slow_drivers` | a driver may take its time: it is observed, a delete overtakes it, nothing is called twice |
 //! | `notifications` | other services hear what becomes of clusters, and of refused requests |
 //! | `outages` | servers go away and come back: 503 meanwhile, no restart, work is given up in time |
+//! | `barbican_outages` | so do Keystone and Barbican: nothing is left in them, and who asks is told |
 //! | `secrets` | a user's token is in no file, table or log |
 //! | `full_disk` | an API whose database has no room says so |
 //! | `interop` | Python casts to our conductor and Python's server understands our API |
 
+mod barbican_outages;
 mod change_storm;
 mod crash_matrix;
 mod database_outage;

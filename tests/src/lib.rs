@@ -13,6 +13,8 @@
 //! | [`openstack`] | Keystone and Barbican |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
+//! | [`http_trap`] | a line that loses the one HTTP exchange that a test names |
+//! | [`tls_front`] | TLS before a service that speaks none |
 //! | [`amqp_tap`] | a line that writes down what a client declares |
 //! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
 //! | [`fake_driver`] | a driver in this process that does what a test says |
@@ -37,6 +39,7 @@ pub mod driver_record;
 pub mod fake_driver;
 pub mod full_disk;
 pub mod fuzz;
+pub mod http_trap;
 pub mod management;
 pub mod mariadb;
 pub mod openstack;
@@ -51,6 +54,7 @@ pub mod rest;
 pub mod run_dir;
 pub mod server;
 pub mod sweep;
+pub mod tls_front;
 pub mod wait;
 
 pub use databases::{Backend, TestDatabase};

@@ -1,5 +1,6 @@
 //! The real Keystone and the real Barbican, from PyPI, on SQLite: one process each, shared by all tests of a run.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -109,6 +110,47 @@ impl OpenStack {
              [keystone_authtoken]\nwww_authenticate_uri = {url}\nauth_url = {url}\n",
             url = self.keystone_url()
         )
+    }
+
+    /// The same as options of a `magnum.conf`, with Keystone behind `keystone` and Barbican's endpoint of `region`.
+    pub fn options(&self, keystone: SocketAddr, region: &str) -> Vec<(&'static str, &'static str, String)> {
+        vec![
+            ("certificates", "cert_manager_type", "barbican".to_owned()),
+            ("keystone_auth", "auth_url", format!("http://{keystone}/v3")),
+            ("keystone_auth", "username", "magnum".to_owned()),
+            ("keystone_auth", "password", PASSWORD.to_owned()),
+            ("keystone_auth", "project_name", "service".to_owned()),
+            ("barbican_client", "region_name", region.to_owned()),
+        ]
+    }
+
+    /// Where Keystone listens.
+    pub fn keystone_address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.keystone).into()
+    }
+
+    /// Where Barbican listens.
+    pub fn barbican_address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.barbican).into()
+    }
+
+    /// Puts Barbican into Keystone's catalog once more, under another address: that of a line or a front before it.
+    /// Returns the region in which it is found there.
+    pub async fn region_via(&self, url: &str) -> Result<String> {
+        let admin = self.log_in("admin", "admin").await?;
+        let region = format!("region-{}", uuid::Uuid::new_v4().simple());
+        let made = json!({ "region": { "id": region } });
+        admin.keystone(Method::POST, "/regions", made).await?;
+        let services = admin
+            .keystone(Method::GET, "/services?type=key-manager", Value::Null)
+            .await?;
+        let service = services["services"][0]["id"]
+            .as_str()
+            .context("the key manager")?;
+        let endpoint = json!({ "endpoint": {
+            "interface": "public", "region_id": region, "service_id": service, "url": url } });
+        admin.keystone(Method::POST, "/endpoints", endpoint).await?;
+        Ok(region)
     }
 
     /// A token for a user of one of the projects.

@@ -291,6 +291,7 @@ diesel::table! {
         failures -> Integer,
         reason -> Nullable<Text>,
         created_ms -> BigInt,
+        manager -> Nullable<Text>,
     }
 }
 

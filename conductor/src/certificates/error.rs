@@ -19,6 +19,9 @@ pub enum Cause {
     /// The user's request.
     #[error(transparent)]
     Signing(#[from] SigningError),
+    /// The store takes longer than the caller waits.
+    #[error("the store of certificates gave no answer within {0:?}, half of [DEFAULT] rpc_response_timeout")]
+    Late(std::time::Duration),
     /// A thread ended without a result.
     #[error("work on a certificate was interrupted: {0}")]
     Interrupted(String),
@@ -28,7 +31,7 @@ impl Cause {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Store(error) => error.class(),
-            Self::Interrupted(_) => ErrorClass::Transient,
+            Self::Interrupted(_) | Self::Late(_) => ErrorClass::Transient,
             Self::Format(_) | Self::Signing(_) => ErrorClass::Permanent,
         }
     }
@@ -76,6 +79,14 @@ impl CertificateError {
         }
     }
 
+    /// Whether it concerns a store that this conductor cannot reach by its options.
+    pub fn is_not_configured(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed(Cause::Store(ManagerError::NotConfigured { .. }))
+        )
+    }
+
     /// References of what was stored before it failed.
     pub fn stored(&self) -> &[String] {
         match self {
@@ -89,6 +100,7 @@ impl CertificateError {
 impl From<CertificateError> for Fault {
     fn from(error: CertificateError) -> Self {
         let text = error.to_string();
+        let is_passing = matches!(error.class(), ErrorClass::Transient);
         match error {
             CertificateError::NotCreated { cluster, .. } => Self::new(
                 Exception::CertificatesToClusterFailed,
@@ -101,6 +113,10 @@ impl From<CertificateError> for Fault {
             CertificateError::Failed(Cause::Store(ManagerError::Missing(reference))) => Self::new(
                 Exception::X509KeyPairNotFound,
                 format!("A key pair {reference} could not be found."),
+            ),
+            CertificateError::Failed(_) if is_passing => Self::new(
+                Exception::CertificateStorageException,
+                "The store of the cluster's certificates is not available at the moment; try again later",
             ),
             CertificateError::Failed(_) => Self::new(
                 Exception::CertificateStorageException,

@@ -1,16 +1,19 @@
-//! Where certificates and their keys are kept: one of three stores, by `[certificates] cert_manager_type`.
+//! Where certificates and their keys are kept: one of three stores, by `[certificates] cert_manager_type`. All three
+//! are at hand, since what was stored before that option was changed has to be removed from where it is.
 //!
 //! What a manager stores is found again by the operation it was made for ([`Entry`]). A conductor that is killed
 //! between storing and writing down where has lost nothing: the next attempt of the operation finds it.
 
 pub mod barbican;
 pub mod local;
+mod managers;
 mod sealing;
 pub mod x509keypair;
 
 use std::path::PathBuf;
 
 use async_trait::async_trait;
+use magnum_common::config::CertManagerType;
 use magnum_common::db::DbError;
 use magnum_common::error::ErrorClass;
 use magnum_common::ids::OperationId;
@@ -20,7 +23,9 @@ use uuid::Uuid;
 use super::authority::KeyPair;
 use crate::openstack::ServiceError;
 
-pub(super) use sealing::Sealing;
+pub(super) use managers::Managers;
+pub use managers::look_at_barbican;
+pub(crate) use sealing::Sealing;
 
 /// Space of the ids that are made from an operation's: made up once, never to be changed.
 const NAMESPACE: Uuid = Uuid::from_u128(0x8d6f_2c1e_5b0a_4e7d_9c43_1f2a_7be8_60d5);
@@ -121,6 +126,17 @@ pub enum ManagerError {
         /// What is wrong with it.
         reason: String,
     },
+    /// It belongs to a store that this conductor does not know how to reach (any more).
+    #[error(
+        "it is kept by the certificate manager {kind}, which is not the one of [certificates] cert_manager_type any more \
+         and cannot be used: {reason}; it stays there until this is set right"
+    )]
+    NotConfigured {
+        /// The manager.
+        kind: CertManagerType,
+        /// What is missing.
+        reason: String,
+    },
     /// A blocking thread ended without a result.
     #[error("work on a certificate was interrupted: {0}")]
     Interrupted(String),
@@ -130,7 +146,9 @@ impl ManagerError {
     /// Whether the same may succeed later.
     pub fn class(&self) -> ErrorClass {
         let is_transient = match self {
-            Self::Missing(_) | Self::Seal { .. } | Self::Unusable { .. } => false,
+            Self::Missing(_) | Self::Seal { .. } | Self::Unusable { .. } | Self::NotConfigured { .. } => {
+                false
+            }
             Self::Database(error) => error.is_transient(),
             Self::Service(error) => return error.class(),
             // Space, mounts and permissions come back without anybody changing the request.
@@ -163,6 +181,11 @@ pub trait CertificateManager: Send + Sync {
 
     /// Removes everything behind a reference. `Ok` also when nothing is there.
     async fn delete(&self, reference: &str) -> Result<(), ManagerError>;
+
+    /// Removes everything that attempts stored for an entry, finished or not. `Ok` also when nothing is there.
+    async fn delete_made(&self, entry: &Entry) -> Result<(), ManagerError> {
+        self.delete(&entry.id().to_string()).await
+    }
 }
 
 #[cfg(test)]

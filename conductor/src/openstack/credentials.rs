@@ -17,6 +17,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 pub struct Credentials {
     /// Keystone's v3 API, without a slash at its end.
     pub keystone: String,
+    /// The section of `magnum.conf` that this was read from.
+    pub(super) section: &'static str,
     pub(super) cafile: Option<PathBuf>,
     pub(super) certfile: Option<PathBuf>,
     pub(super) keyfile: Option<PathBuf>,
@@ -68,6 +70,7 @@ macro_rules! from_section {
         };
         Ok(Credentials {
             keystone: v3(&url),
+            section: $name,
             cafile: section.cafile.clone(),
             certfile: section.certfile.clone(),
             keyfile: section.keyfile.clone(),

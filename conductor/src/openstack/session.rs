@@ -18,6 +18,7 @@ use magnum_common::secret::Secret;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::{Credentials, ServiceError, tls};
 
@@ -104,7 +105,16 @@ pub struct Session {
     http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     credentials: Credentials,
     /// Held while a new one is fetched, so that a hundred requests fetch one.
-    token: Mutex<Option<Arc<Token>>>,
+    token: Mutex<Held>,
+}
+
+/// The token in use, or what came of the last attempt to get one.
+#[derive(Default)]
+struct Held {
+    token: Option<Arc<Token>>,
+    /// When it failed. Who was waiting then does not try again by itself: a hundred requests that wait for a
+    /// Keystone that does not answer fail together, not one after the other.
+    failed: Option<(Instant, ServiceError)>,
 }
 
 impl Session {
@@ -124,7 +134,7 @@ impl Session {
         Ok(Self {
             http: Client::builder(TokioExecutor::new()).build(connector),
             credentials,
-            token: Mutex::new(None),
+            token: Mutex::new(Held::default()),
         })
     }
 
@@ -184,15 +194,12 @@ impl Session {
                 .http
                 .request(request)
                 .await
-                .map_err(|error| unavailable(service, &error))?;
+                .map_err(|error| self.failure(service, &error))?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, LARGEST_ANSWER)
                 .collect()
                 .await
-                .map_err(|error| ServiceError::Unavailable {
-                    service,
-                    reason: with_causes(error.as_ref()),
-                })?;
+                .map_err(|error| self.failure(service, error.as_ref()))?;
             Ok(Response::from_parts(head, body.to_bytes()))
         };
         let limit = self.credentials.timeout;
@@ -204,18 +211,49 @@ impl Session {
         })
     }
 
+    fn failure(&self, service: &'static str, error: &(dyn std::error::Error + 'static)) -> ServiceError {
+        match tls::distrust(self.credentials.section, error) {
+            Some((reason, advice)) => ServiceError::Untrusted {
+                service,
+                reason,
+                advice,
+            },
+            None => ServiceError::Unavailable {
+                service,
+                reason: with_causes(error),
+            },
+        }
+    }
+
     /// The token in use; a new one when there is none, when it ends soon, or when it was `refused`.
     async fn token(&self, refused: Option<&Arc<Token>>) -> Result<Arc<Token>, ServiceError> {
+        let asked = Instant::now();
         let mut held = self.token.lock().await;
-        if let Some(token) = held.as_ref() {
+        if let Some(token) = held.token.as_ref() {
             let is_refused = refused.is_some_and(|refused| Arc::ptr_eq(refused, token));
             if !is_refused && utc_now() + RENEW_BEFORE < token.ends {
                 return Ok(Arc::clone(token));
             }
         }
-        let token = Arc::new(self.authenticate().await?);
-        *held = Some(Arc::clone(&token));
-        Ok(token)
+        if let Some((when, error)) = &held.failed
+            && asked < *when
+        {
+            return Err(error.clone());
+        }
+        match self.authenticate().await {
+            Ok(token) => {
+                let token = Arc::new(token);
+                *held = Held {
+                    token: Some(Arc::clone(&token)),
+                    failed: None,
+                };
+                Ok(token)
+            }
+            Err(error) => {
+                held.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
     }
 
     async fn authenticate(&self) -> Result<Token, ServiceError> {
@@ -243,13 +281,6 @@ impl Session {
             ends: ends.into(),
             catalog: document["token"]["catalog"].clone(),
         })
-    }
-}
-
-fn unavailable(service: &'static str, error: &(dyn std::error::Error + 'static)) -> ServiceError {
-    ServiceError::Unavailable {
-        service,
-        reason: with_causes(error),
     }
 }
 

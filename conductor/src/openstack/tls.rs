@@ -1,5 +1,8 @@
-//! TLS towards Keystone and the services, from the options of `[keystone_auth]`. Rustls with ring, as everywhere.
+//! TLS towards Keystone and the services, from the options of the section that has the service user. Rustls with ring,
+//! as everywhere.
 
+use std::error::Error;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,20 +12,22 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 
 use super::{Credentials, ServiceError};
 
 /// Checks against `cafile`, or the system's CAs where none is given; not at all with `insecure`.
 pub(super) fn config(credentials: &Credentials) -> Result<ClientConfig, ServiceError> {
+    let section = credentials.section;
+    let fault = |option: &str, error: &(dyn Error + 'static)| fault(section, option, error);
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = if credentials.insecure {
-        tracing::warn!(
-            "[keystone_auth] insecure: the certificates of Keystone and the services are not checked"
-        );
+        tracing::warn!("[{section}] insecure: the certificates of Keystone and the services are not checked");
         Arc::new(NoVerification(Arc::clone(&provider)))
     } else {
-        match roots(credentials.cafile.as_deref())? {
+        match roots(section, credentials.cafile.as_deref())? {
             // Without any CA only http can work; https fails with a reason that names the option.
             roots if roots.is_empty() => Arc::new(NothingIsTrusted(Arc::clone(&provider))),
             roots => WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
@@ -40,21 +45,23 @@ pub(super) fn config(credentials: &Credentials) -> Result<ClientConfig, ServiceE
         Some(certificate) => {
             // One file may hold both.
             let key = credentials.keyfile.as_ref().unwrap_or(certificate);
-            let key = PrivateKeyDer::from_pem_slice(&read("keyfile", key)?)
+            let key = PrivateKeyDer::from_pem_slice(&read(section, "keyfile", key)?)
                 .map_err(|error| fault("keyfile", &error))?;
             builder
-                .with_client_auth_cert(certificates("certfile", certificate)?, key)
+                .with_client_auth_cert(certificates(section, "certfile", certificate)?, key)
                 .map_err(|error| fault("certfile", &error))
         }
     }
 }
 
-fn roots(cafile: Option<&Path>) -> Result<RootCertStore, ServiceError> {
+fn roots(section: &str, cafile: Option<&Path>) -> Result<RootCertStore, ServiceError> {
     let mut roots = RootCertStore::empty();
     match cafile {
         Some(path) => {
-            for certificate in certificates("cafile", path)? {
-                roots.add(certificate).map_err(|error| fault("cafile", &error))?;
+            for certificate in certificates(section, "cafile", path)? {
+                roots
+                    .add(certificate)
+                    .map_err(|error| fault(section, "cafile", &error))?;
             }
         }
         None => {
@@ -65,26 +72,71 @@ fn roots(cafile: Option<&Path>) -> Result<RootCertStore, ServiceError> {
     Ok(roots)
 }
 
-fn read(option: &str, path: &Path) -> Result<Vec<u8>, ServiceError> {
-    std::fs::read(path).map_err(|error| {
-        ServiceError::Options(format!("[keystone_auth] {option}: {}: {error}", path.display()))
-    })
+fn read(section: &str, option: &str, path: &Path) -> Result<Vec<u8>, ServiceError> {
+    std::fs::read(path)
+        .map_err(|error| ServiceError::Options(format!("[{section}] {option}: {}: {error}", path.display())))
 }
 
-fn certificates(option: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, ServiceError> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(option, path)?).collect();
-    let found = found.map_err(|error| fault(option, &error))?;
+fn certificates(
+    section: &str,
+    option: &str,
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, ServiceError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(section, option, path)?).collect();
+    let found = found.map_err(|error| fault(section, option, &error))?;
     if found.is_empty() {
         return Err(ServiceError::Options(format!(
-            "[keystone_auth] {option}: {} holds no certificate",
+            "[{section}] {option}: {} holds no certificate",
             path.display()
         )));
     }
     Ok(found)
 }
 
-fn fault(option: &str, error: &(dyn std::error::Error + 'static)) -> ServiceError {
-    ServiceError::Options(format!("[keystone_auth] {option}: {}", with_causes(error)))
+fn fault(section: &str, option: &str, error: &(dyn Error + 'static)) -> ServiceError {
+    ServiceError::Options(format!("[{section}] {option}: {}", with_causes(error)))
+}
+
+/// What a failed exchange says about certificates, and what to do about it; `None` when it is about something else.
+pub(super) fn distrust(section: &str, error: &(dyn Error + 'static)) -> Option<(String, String)> {
+    let error = tls_error(error)?;
+    let advice = match error {
+        rustls::Error::InvalidCertificate(_) => format!(
+            "name the CA that signed its certificate in [{section}] cafile, or the address that the certificate is for \
+             in auth_url and in the catalog"
+        ),
+        rustls::Error::AlertReceived(
+            AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::AccessDenied
+            | AlertDescription::DecryptError
+            | AlertDescription::HandshakeFailure,
+        ) => format!(
+            "it may want a client certificate: name one that it knows in [{section}] certfile and keyfile"
+        ),
+        rustls::Error::InvalidMessage(_) => {
+            "it does not speak TLS there: check http and https in auth_url and in the catalog".to_owned()
+        }
+        _ => return None,
+    };
+    Some((error.to_string(), advice))
+}
+
+/// Input and output wrap the errors of TLS, several times.
+fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    let mut current = Some(error);
+    while let Some(error) = current {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        current = match wrapped {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    None
 }
 
 macro_rules! signatures_are_checked {
@@ -155,9 +207,8 @@ impl ServerCertVerifier for NothingIsTrusted {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        Err(rustls::Error::General(
-            "this system has no CA certificates; name a bundle in [keystone_auth] cafile".to_owned(),
-        ))
+        // Told with the advice to name one.
+        Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer))
     }
 
     signatures_are_checked!();

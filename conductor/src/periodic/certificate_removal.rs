@@ -2,7 +2,10 @@
 //!
 //! Conductors share the work by claims. A removal is repeated until it succeeds, ever more rarely, at last once an
 //! hour: what cannot be removed (a service user without the right to) can be once an operator has seen to it, and is
-//! in the log and in the table with its reason until then.
+//! in the log and in the table with its reason until then. Each is removed by the manager that has it; of one that is
+//! not configured any more the log speaks once, and the reference is kept.
+//!
+//! A conductor that stops gives back what it has claimed; one that is killed keeps it until the claim ends.
 
 use std::time::Duration;
 
@@ -19,6 +22,8 @@ use crate::store::certificate_removals::{self, Due, MadeBy};
 const EVERY: Duration = Duration::from_secs(5);
 /// Claimed at a time.
 const BATCH: i64 = 20;
+/// Longest time to give claims back at the end.
+const GIVE_BACK_WITHIN: Duration = Duration::from_secs(5);
 /// A claim. Longer than the requests that a batch may need take when the service answers at all.
 const TERM: Duration = Duration::from_secs(10 * 60);
 const POLICY: RetryPolicy = RetryPolicy {
@@ -47,17 +52,40 @@ impl CertificateRemoval {
         loop {
             tokio::select! {
                 pass = self.pass() => drop(trouble.note(pass)),
-                () = shutdown.cancelled() => return,
+                () = shutdown.cancelled() => break,
             }
             if !rounds.next_or(self.certificates.removal_wanted()).await {
-                return;
+                break;
             }
+        }
+        self.give_back().await;
+    }
+
+    /// What was begun is repeated by another conductor, as after a failure.
+    async fn give_back(&self) {
+        let me = self.me.clone();
+        let released = self
+            .db
+            .transaction(move |conn| certificate_removals::release(conn, &me));
+        match tokio::time::timeout(GIVE_BACK_WITHIN, released).await {
+            Ok(Ok(0)) => {}
+            Ok(Ok(given)) => tracing::info!(given, "certificates to remove were given back"),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "certificates to remove stay claimed for up to {TERM:?}")
+            }
+            Err(_) => tracing::warn!(
+                "certificates to remove stay claimed for up to {TERM:?}: no answer of the database"
+            ),
         }
     }
 
     /// Removes what is due. Returns how many are gone.
     pub async fn pass(&self) -> Result<usize, DbError> {
         let mut removed = 0;
+        let own = self.certificates.kind();
+        self.db
+            .transaction(move |conn| certificate_removals::assign(conn, own))
+            .await?;
         loop {
             let me = self.me.clone();
             let batch = self
@@ -82,12 +110,13 @@ impl CertificateRemoval {
     }
 
     async fn remove(&self, due: Due) -> Result<bool, DbError> {
+        let manager = due.manager.unwrap_or_else(|| self.certificates.kind());
         let outcome = match MadeBy::read(&due.reference) {
-            None => self.certificates.remove(&due.reference).await,
+            None => self.certificates.remove_from(manager, &due.reference).await,
             Some(made) if self.is_open(&made).await? => Ok(()),
             Some(made) => {
                 self.certificates
-                    .remove_made_by(&made.operation, &made.name)
+                    .remove_made_by(manager, &made.operation, &made.name)
                     .await
             }
         };
@@ -102,15 +131,20 @@ impl CertificateRemoval {
             }
             Err(error) => {
                 let delay = POLICY.delay_after(due.failures + 1);
-                tracing::warn!(
-                    %error,
-                    certificate = due.reference,
-                    magnum.cluster.uuid = %due.cluster,
-                    failures = due.failures + 1,
-                    again_in_s = delay.as_secs(),
-                    "a certificate of a cluster that is gone cannot be removed now"
-                );
-                let (me, reason) = (self.me.clone(), error.to_string());
+                let reason = error.to_string();
+                // A store that is not configured does not come back by itself: said once is enough.
+                let is_told = error.is_not_configured() && due.reason.as_ref() == Some(&reason);
+                if !is_told {
+                    tracing::warn!(
+                        %error,
+                        certificate = due.reference,
+                        magnum.cluster.uuid = %due.cluster,
+                        failures = due.failures + 1,
+                        again_in_s = delay.as_secs(),
+                        "a certificate of a cluster that is gone cannot be removed now"
+                    );
+                }
+                let me = self.me.clone();
                 self.db
                     .transaction(move |conn| certificate_removals::failed(conn, &me, &due, delay, &reason))
                     .await?;

@@ -3,10 +3,15 @@
 //! What is a row of `x509keypair` goes with the transaction that has no use for it any more. Everything else needs
 //! another service or a file system, which may be away: it is written down here, in the same transaction, and removed
 //! later with repetitions. So no certificate outlives its cluster unnoticed, whatever ends in between.
+//!
+//! Each says which certificate manager has it, so that a change of `[certificates] cert_manager_type` loses nothing. A
+//! reference tells by its form; what is only known by its operation belongs to the manager of the conductors that see
+//! it first ([`assign`]).
 
 use std::time::Duration;
 
 use diesel::prelude::*;
+use magnum_common::config::CertManagerType;
 use magnum_common::db::rows::FreeText;
 use magnum_common::db::write::unless_exists;
 use magnum_common::db::{self, AnyConnection, DbError, schema};
@@ -24,10 +29,23 @@ pub struct Due {
     pub id: i64,
     /// Where it is kept.
     pub reference: String,
+    /// The manager that has it; `None` for one that this release does not know.
+    pub manager: Option<CertManagerType>,
     /// Whose it was.
     pub cluster: ClusterUuid,
     /// Attempts that failed.
     pub failures: u32,
+    /// Why the last one did.
+    pub reason: Option<String>,
+}
+
+/// Which manager a reference is of. Barbican's are URLs; a uuid that is no row of `x509keypair` is a file.
+fn manager_of(reference: &str) -> CertManagerType {
+    if reference.contains("://") {
+        CertManagerType::Barbican
+    } else {
+        CertManagerType::Local
+    }
 }
 
 /// A cluster has no use for these any more. To be called in the transaction that takes the references out of its row.
@@ -46,6 +64,7 @@ pub fn forget(conn: &mut AnyConnection, cluster: &ClusterUuid, references: &[Str
         }
         let values = (
             r::reference.eq(reference),
+            r::manager.eq(manager_of(reference).as_str()),
             r::cluster_uuid.eq(cluster.as_str()),
             r::next_attempt_ms.eq(db::now_ms_expr(conn)),
             r::created_ms.eq(db::now_ms_expr(conn)),
@@ -123,6 +142,26 @@ pub fn keep_made(conn: &mut AnyConnection, operation: &OperationId) -> Result<()
     Ok(())
 }
 
+/// Writes down whose it is where that is not known: of what an operation has made, and of what a conductor of an
+/// older release forgot. `own` is the manager in use.
+pub fn assign(conn: &mut AnyConnection, own: CertManagerType) -> Result<(), DbError> {
+    let nobodys: Vec<(i64, String)> = r::conductor_certificate_removal
+        .filter(r::manager.is_null())
+        .select((r::id, r::reference))
+        .load(conn)?;
+    for (id, reference) in nobodys {
+        let manager = match MadeBy::read(&reference) {
+            Some(_) => own,
+            None => manager_of(&reference),
+        };
+        let one = r::conductor_certificate_removal.filter(r::id.eq(id));
+        diesel::update(one.filter(r::manager.is_null()))
+            .set(r::manager.eq(manager.as_str()))
+            .execute(conn)?;
+    }
+    Ok(())
+}
+
 /// Claims what is due, until `term` from now: a conductor that dies leaves it to another one then. To be run in a
 /// transaction of its own.
 pub fn claim(
@@ -152,21 +191,42 @@ pub fn claim(
         r::next_attempt_ms.eq(db::now_plus_ms_expr(millis(term))),
     ))
     .execute(conn)?;
-    let rows: Vec<(i64, String, String, i32)> = r::conductor_certificate_removal
+    type Row = (i64, String, Option<String>, String, i32, Option<String>);
+    let rows: Vec<Row> = r::conductor_certificate_removal
         .filter(r::id.eq_any(&due))
         .filter(r::owner.eq(me.as_str()))
-        .select((r::id, r::reference, r::cluster_uuid, r::failures))
+        .select((
+            r::id,
+            r::reference,
+            r::manager,
+            r::cluster_uuid,
+            r::failures,
+            r::reason,
+        ))
         .order(r::id)
         .load(conn)?;
     Ok(rows
         .into_iter()
-        .map(|(id, reference, cluster, failures)| Due {
+        .map(|(id, reference, manager, cluster, failures, reason)| Due {
             id,
+            manager: manager.as_deref().and_then(CertManagerType::named),
             reference,
             cluster: cluster.into(),
             failures: u32::try_from(failures).unwrap_or(0),
+            reason,
         })
         .collect())
+}
+
+/// Gives back what this conductor has claimed and not finished: due at once, for any other.
+pub fn release(conn: &mut AnyConnection, me: &ConductorId) -> Result<usize, DbError> {
+    let given = diesel::update(r::conductor_certificate_removal.filter(r::owner.eq(me.as_str())))
+        .set((
+            r::owner.eq(None::<String>),
+            r::next_attempt_ms.eq(db::now_ms_expr(conn)),
+        ))
+        .execute(conn)?;
+    Ok(given)
 }
 
 /// It is gone.

@@ -19,7 +19,7 @@ use super::{Bench, admin, certificates, cluster, settings};
 use crate::probe;
 
 /// Certificates in Barbican; the database is never asked.
-async fn barbican(change: impl FnOnce(&mut Settings)) -> Result<Certificates> {
+pub(super) async fn barbican(change: impl FnOnce(&mut Settings)) -> Result<Certificates> {
     let cloud = OpenStack::shared().await?;
     let mut settings = settings(CertManagerType::Barbican);
     cloud.configure(&mut settings);
@@ -29,7 +29,7 @@ async fn barbican(change: impl FnOnce(&mut Settings)) -> Result<Certificates> {
 }
 
 /// What of an operation is in Barbican: containers, secrets.
-async fn kept(operation: &OperationId) -> Result<(Vec<String>, Vec<String>)> {
+pub(super) async fn kept(operation: &OperationId) -> Result<(Vec<String>, Vec<String>)> {
     let magnum = OpenStack::shared().await?.log_in("magnum", "service").await?;
     let containers = magnum.names("containers", operation.as_str()).await?;
     Ok((containers, magnum.names("secrets", operation.as_str()).await?))

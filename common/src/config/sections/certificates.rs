@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::schema::section;
-use crate::config::value::keywords;
+use crate::config::value::{Keyword, keywords};
 
 keywords! {
     /// Where certificates and keys are kept.
@@ -14,6 +14,25 @@ keywords! {
         X509KeyPair = "x509keypair",
         /// Files below storage_path.
         Local = "local",
+    }
+}
+
+impl CertManagerType {
+    /// As it is written in `magnum.conf`, and in our tables.
+    pub fn as_str(self) -> &'static str {
+        self.word()
+    }
+
+    /// The manager of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut words = Self::WORDS.iter();
+        words.find(|(_, word)| *word == name).map(|(kind, _)| *kind)
+    }
+}
+
+impl std::fmt::Display for CertManagerType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -72,7 +91,7 @@ section! {
         storage_path: PathBuf as Path = PathBuf::from("/var/lib/magnum/certificates/");
         /// Algorithm of generated keys; rsa_key_size may ask for longer RSA keys.
         key_type: KeyType as Choice = KeyType::Rsa2048, ours true;
-        /// Whether private keys are sealed with the key of journal_key_file, for `x509keypair` and `local`. A Python Magnum cannot read sealed keys.
+        /// Whether private keys are sealed with the key of journal_key_file, for `x509keypair` and `local`. A Python Magnum reads sealed keys only over the objects RPC, not in the database.
         seal_private_keys: bool as Bool = false, ours true;
     }
 }

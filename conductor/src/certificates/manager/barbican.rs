@@ -2,8 +2,15 @@
 //! ours, and ours any Magnum's.
 //!
 //! Names are the one difference: behind Magnum's name of a container or secret stands what it was made for. By it
-//! the next attempt of an operation finds the container, or the secrets that a conductor left which was killed before
-//! it had the container; the first are taken over, the second removed.
+//! the next attempt of an operation finds the container, or the secrets that a conductor left which was killed, or was
+//! never told that they are there, before it had the container; the first are taken over, the second removed.
+//!
+//! Guarantees: once [`CertificateManager::find`] or `store` has returned something, nothing else of that entry is in
+//! Barbican; once `delete` or `delete_made` has returned, nothing at all. What a request still brings there that was
+//! given up before is removed with the rest, whenever that is. Not guaranteed: anything about containers that two
+//! conductors make for one entry at once; leases see to it that they do not.
+
+use std::sync::OnceLock;
 
 use async_trait::async_trait;
 use hyper::Method;
@@ -11,10 +18,11 @@ use magnum_common::secret::Secret;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{CertificateManager, Entry, ManagerError, Stored};
+use super::{CertificateManager, Entry, ManagerError, Slot, Stored};
 use crate::certificates::authority::KeyPair;
-use crate::openstack::{Endpoint, Reply, ServiceError, Session};
+use crate::openstack::{Credentials, Endpoint, Reply, ServiceError, Session};
 
+const SERVICE: &str = "Barbican";
 const CERTIFICATE: &str = "certificate";
 const PRIVATE_KEY: &str = "private_key";
 const INTERMEDIATES: &str = "intermediates";
@@ -30,14 +38,16 @@ const SLOTS: [(&str, &str); 4] = [
 
 /// The store in Barbican.
 pub(in crate::certificates) struct Barbican {
-    /// Or what is wrong with the options.
-    session: Result<Session, String>,
+    credentials: Result<Credentials, String>,
+    /// Made when it is needed, or what is wrong with the options.
+    session: OnceLock<Result<Session, String>>,
     endpoint: Endpoint,
 }
 
 /// A container as Barbican describes it.
 struct Container {
     reference: String,
+    name: String,
     created: String,
     /// Slot and secret's reference.
     secrets: Vec<(String, String)>,
@@ -48,6 +58,7 @@ impl Container {
         let secrets = value["secret_refs"].as_array()?;
         Some(Self {
             reference: value["container_ref"].as_str()?.to_owned(),
+            name: value["name"].as_str().unwrap_or_default().to_owned(),
             created: value["created"].as_str().unwrap_or_default().to_owned(),
             secrets: secrets
                 .iter()
@@ -57,6 +68,11 @@ impl Container {
                 })
                 .collect(),
         })
+    }
+
+    fn has(&self, secret: &str) -> bool {
+        let wanted = id(secret);
+        wanted.is_some() && self.secrets.iter().any(|(_, reference)| id(reference) == wanted)
     }
 
     fn secret(&self, slot: &str) -> Option<&str> {
@@ -79,20 +95,61 @@ fn gone<T>(outcome: Result<T, ServiceError>) -> Result<Option<T>, ServiceError> 
 }
 
 impl Entry {
-    fn named(&self, name: &str) -> String {
-        format!("{name} ({} of operation {})", self.slot.as_str(), self.operation)
+    /// What stands behind the names of everything that belongs to the entry.
+    fn mark(&self) -> String {
+        format!("({} of operation {})", self.slot.as_str(), self.operation)
     }
+
+    fn named(&self, name: &str) -> String {
+        format!("{name} {}", self.mark())
+    }
+}
+
+/// The mark at the end of a name; none in a name of Magnum's.
+fn mark_of(name: &str) -> Option<&str> {
+    let mark = &name[name.rfind(" (")? + 1..];
+    let (slot, operation) = mark
+        .strip_prefix('(')?
+        .strip_suffix(')')?
+        .split_once(" of operation ")?;
+    let is_ours = Slot::ALL.iter().any(|one| one.as_str() == slot) && Uuid::try_parse(operation).is_ok();
+    is_ours.then_some(mark)
 }
 
 impl Barbican {
     pub(in crate::certificates) fn new(
-        session: Result<Session, ServiceError>,
+        credentials: Result<Credentials, ServiceError>,
         endpoint_type: &str,
         region: Option<String>,
     ) -> Self {
         Self {
-            session: session.map_err(|error| error.to_string()),
-            endpoint: Endpoint::new("Barbican", "key-manager", endpoint_type, region),
+            credentials: credentials.map_err(|error| error.to_string()),
+            session: OnceLock::new(),
+            endpoint: Endpoint::new(SERVICE, "key-manager", endpoint_type, region),
+        }
+    }
+
+    fn session(&self) -> Result<&Session, &String> {
+        let made = self.session.get_or_init(|| {
+            let credentials = self.credentials.clone()?;
+            Session::new(credentials).map_err(|error| error.to_string())
+        });
+        made.as_ref()
+    }
+
+    /// What is wrong with the options, if anything.
+    pub(in crate::certificates) fn missing(&self) -> Option<&str> {
+        self.session().err().map(String::as_str)
+    }
+
+    /// Whether it answers the service user; stores nothing.
+    pub(in crate::certificates) async fn look(&self) -> Result<(), ServiceError> {
+        let listed = self.ask(Method::GET, "containers", &[("limit", "1")], None);
+        let reply = listed.await?;
+        if reply.json()?["containers"].is_array() {
+            Ok(())
+        } else {
+            Err(reply.unusable("it is no list"))
         }
     }
 
@@ -105,11 +162,8 @@ impl Barbican {
     ) -> Result<Reply, ServiceError> {
         let path = format!("/v1/{path}");
         let has_secret = path == "/v1/secrets" && body.is_some();
-        let session = match &self.session {
-            Ok(session) => session,
-            Err(reason) => return Err(ServiceError::Options(reason.clone())),
-        };
-        session
+        self.session()
+            .map_err(|reason| ServiceError::Options(reason.clone()))?
             .request(&self.endpoint, method, &path, query, body, has_secret)
             .await
     }
@@ -173,9 +227,9 @@ impl Barbican {
         })
     }
 
-    /// The entry's containers, the oldest first: that one counts, whoever made others.
-    async fn containers(&self, entry: &Entry) -> Result<Vec<Container>, ServiceError> {
-        let found = self.list("containers", &entry.named(&entry.name)).await?;
+    /// The containers of this name, the oldest first: that one counts, whoever made others.
+    async fn containers(&self, name: &str) -> Result<Vec<Container>, ServiceError> {
+        let found = self.list("containers", name).await?;
         let mut found: Vec<Container> = found.iter().filter_map(Container::read).collect();
         found.sort_by(|a, b| (&a.created, &a.reference).cmp(&(&b.created, &b.reference)));
         Ok(found)
@@ -192,30 +246,84 @@ impl Barbican {
         .map(drop)
     }
 
-    async fn delete_whole(&self, container: &Container) -> Result<(), ServiceError> {
-        for (_, secret) in &container.secrets {
-            self.delete_secret(secret).await?;
-        }
+    async fn delete_container(&self, container: &Container) -> Result<(), ServiceError> {
         // The reference is Barbican's own.
-        if let Some(id) = id(&container.reference) {
-            gone(
-                self.ask(Method::DELETE, &format!("containers/{id}"), &[], None)
-                    .await,
-            )?;
-        }
-        Ok(())
+        let Some(id) = id(&container.reference) else {
+            return Ok(());
+        };
+        gone(
+            self.ask(Method::DELETE, &format!("containers/{id}"), &[], None)
+                .await,
+        )
+        .map(drop)
     }
 
-    /// Secrets of an attempt that ended before it had a container.
-    async fn delete_leftovers(&self, entry: &Entry) -> Result<(), ServiceError> {
+    /// With its secrets, but for those that `kept` has as well.
+    async fn delete_whole(
+        &self,
+        container: &Container,
+        kept: Option<&Container>,
+    ) -> Result<(), ServiceError> {
+        for (_, secret) in &container.secrets {
+            if !kept.is_some_and(|kept| kept.has(secret)) {
+                self.delete_secret(secret).await?;
+            }
+        }
+        self.delete_container(container).await
+    }
+
+    /// Secrets that bear this mark and are in no container: of attempts that ended before they had one, or were not
+    /// told that a secret is there.
+    async fn delete_leftovers(&self, mark: &str, kept: Option<&Container>) -> Result<(), ServiceError> {
         for (_, name) in SLOTS {
-            for secret in self.list("secrets", &entry.named(name)).await? {
-                if let Some(reference) = secret["secret_ref"].as_str() {
-                    self.delete_secret(reference).await?;
+            for secret in self.list("secrets", &format!("{name} {mark}")).await? {
+                match secret["secret_ref"].as_str() {
+                    Some(reference) if !kept.is_some_and(|kept| kept.has(reference)) => {
+                        self.delete_secret(reference).await?;
+                    }
+                    _ => {}
                 }
             }
         }
         Ok(())
+    }
+
+    /// Everything of this name and mark. Containers go last: what is interrupted is found by them again.
+    async fn delete_all(&self, containers: &[Container], mark: Option<&str>) -> Result<(), ServiceError> {
+        for (_, secret) in containers.iter().flat_map(|container| &container.secrets) {
+            self.delete_secret(secret).await?;
+        }
+        if let Some(mark) = mark {
+            self.delete_leftovers(mark, None).await?;
+        }
+        for container in containers {
+            self.delete_container(container).await?;
+        }
+        Ok(())
+    }
+
+    /// The oldest container of the entry that can be used; all else of the entry is removed.
+    async fn settled(&self, entry: &Entry) -> Result<Option<Stored>, ManagerError> {
+        let mut kept: Option<(Container, KeyPair)> = None;
+        for container in self.containers(&entry.named(&entry.name)).await? {
+            if let Some((oldest, _)) = &kept {
+                // Made by a request that was taken for lost, or by another attempt: all come to the same one.
+                self.delete_whole(&container, Some(oldest)).await?;
+                continue;
+            }
+            match self.pair(&container).await {
+                Ok(pair) => kept = Some((container, pair)),
+                // A deletion that did not come to its end.
+                Err(ManagerError::Unusable { .. }) => self.delete_whole(&container, None).await?,
+                Err(error) => return Err(error),
+            }
+        }
+        let Some((container, pair)) = kept else {
+            return Ok(None);
+        };
+        self.delete_leftovers(&entry.mark(), Some(&container)).await?;
+        let reference = container.reference;
+        Ok(Some(Stored { reference, pair }))
     }
 
     async fn create_secrets(
@@ -278,35 +386,18 @@ impl Barbican {
 #[async_trait]
 impl CertificateManager for Barbican {
     async fn find(&self, entry: &Entry) -> Result<Option<Stored>, ManagerError> {
-        for container in self.containers(entry).await? {
-            match self.pair(&container).await {
-                Ok(pair) => {
-                    let reference = container.reference;
-                    return Ok(Some(Stored { reference, pair }));
-                }
-                // A deletion that did not come to its end.
-                Err(ManagerError::Unusable { .. }) => self.delete_whole(&container).await?,
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
+        self.settled(entry).await
     }
 
     async fn store(&self, entry: &Entry, pair: KeyPair) -> Result<Stored, ManagerError> {
-        self.delete_leftovers(entry).await?;
         self.create(entry, &pair).await?;
-        let mut containers = self.containers(entry).await?.into_iter();
-        let oldest = containers.next().ok_or_else(|| ServiceError::Unavailable {
-            service: "Barbican",
-            reason: "a container is not there right after it was made".to_owned(),
-        })?;
-        // Made by attempts that did not know of each other: all come to the same one.
-        for newer in containers {
-            self.delete_whole(&newer).await?;
-        }
-        let pair = self.pair(&oldest).await?;
-        let reference = oldest.reference;
-        Ok(Stored { reference, pair })
+        let stored = self.settled(entry).await?;
+        stored.ok_or_else(|| {
+            ManagerError::from(ServiceError::Unavailable {
+                service: SERVICE,
+                reason: "a container is not there right after it was made".to_owned(),
+            })
+        })
     }
 
     async fn get(&self, reference: &str) -> Result<KeyPair, ManagerError> {
@@ -320,17 +411,51 @@ impl CertificateManager for Barbican {
     }
 
     async fn delete(&self, reference: &str) -> Result<(), ManagerError> {
-        match self.container(reference).await {
-            Ok(container) => Ok(self.delete_whole(&container).await?),
-            Err(ManagerError::Missing(_)) => Ok(()),
-            Err(error) => Err(error),
-        }
+        let container = match self.container(reference).await {
+            Ok(container) => container,
+            Err(ManagerError::Missing(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let Some(mark) = mark_of(&container.name).map(str::to_owned) else {
+            return Ok(self.delete_all(&[container], None).await?);
+        };
+        let containers = self.containers(&container.name).await?;
+        Ok(self.delete_all(&containers, Some(&mark)).await?)
+    }
+
+    async fn delete_made(&self, entry: &Entry) -> Result<(), ManagerError> {
+        let containers = self.containers(&entry.named(&entry.name)).await?;
+        Ok(self.delete_all(&containers, Some(&entry.mark())).await?)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_our_own_names_have_a_mark() {
+        let entry = Entry {
+            operation: "6a1f7e0c-0000-4000-8000-000000000001".into(),
+            slot: Slot::EtcdCa,
+            name: "k8s".into(),
+            project_id: None,
+            user_id: None,
+        };
+        assert_eq!(mark_of(&entry.named("k8s")), Some(&*entry.mark()));
+        assert_eq!(mark_of(&entry.named("a (b)")), Some(&*entry.mark()));
+        for theirs in [
+            "k8s",
+            "Magnum-Conductor",
+            "a (etcd-ca of operation x)",
+            "a (b of operation c)",
+            " (",
+            "",
+            "ü (ü)",
+        ] {
+            assert_eq!(mark_of(theirs), None, "{theirs}");
+        }
+    }
 
     #[test]
     fn only_an_id_at_the_end_of_a_reference_becomes_a_path() {

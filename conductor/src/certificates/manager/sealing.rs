@@ -18,7 +18,7 @@ use super::ManagerError;
 const MARK: &str = "magnum-sealed-v1:";
 
 /// Seals and opens private keys.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sealing {
     key: Arc<JournalKey>,
     is_on: bool,
@@ -42,7 +42,7 @@ impl Sealing {
     }
 
     /// A key's text from what is kept.
-    pub(super) fn open(&self, reference: &str, kept: &str) -> Result<Secret, ManagerError> {
+    pub(crate) fn open(&self, reference: &str, kept: &str) -> Result<Secret, ManagerError> {
         let Some(sealed) = kept.trim().strip_prefix(MARK) else {
             return Ok(Secret::new(kept));
         };

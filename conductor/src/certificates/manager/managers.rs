@@ -1,0 +1,79 @@
+//! The three stores side by side. Making them touches neither network nor disk.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use magnum_common::config::{CertManagerType, Settings};
+use magnum_common::db::Database;
+use magnum_common::seal::JournalKey;
+
+use super::barbican::Barbican;
+use super::local::Files;
+use super::x509keypair::Table;
+use super::{CertificateManager, Sealing};
+use crate::openstack::{Credentials, ServiceError};
+
+/// Whether Keystone and Barbican answer the service user that these settings name.
+///
+/// # Errors
+/// What stands in the way: options, Keystone, its catalog, or Barbican.
+pub async fn look_at_barbican(settings: &Settings) -> Result<(), ServiceError> {
+    let client = &settings.barbican_client;
+    let credentials = Credentials::new(settings);
+    Barbican::new(credentials, &client.endpoint_type, client.region_name.clone())
+        .look()
+        .await
+}
+
+/// All stores. What is missing for Barbican, the default, is told by the first certificate that needs it: a conductor
+/// of clusters without certificates runs without.
+pub(in crate::certificates) struct Managers {
+    sealing: Sealing,
+    table: Table,
+    files: Files,
+    storage_path: PathBuf,
+    barbican: Barbican,
+}
+
+impl Managers {
+    pub(in crate::certificates) fn new(settings: &Settings, db: Database, key: JournalKey) -> Self {
+        let section = &settings.certificates;
+        let sealing = Sealing::new(Arc::new(key), section.seal_private_keys);
+        let client = &settings.barbican_client;
+        let credentials = Credentials::new(settings);
+        Self {
+            table: Table::new(db, sealing.clone()),
+            files: Files::new(section.storage_path.clone(), sealing.clone()),
+            sealing,
+            storage_path: section.storage_path.clone(),
+            barbican: Barbican::new(credentials, &client.endpoint_type, client.region_name.clone()),
+        }
+    }
+
+    pub(in crate::certificates) fn sealing(&self) -> &Sealing {
+        &self.sealing
+    }
+
+    pub(in crate::certificates) fn get(&self, kind: CertManagerType) -> &dyn CertificateManager {
+        match kind {
+            CertManagerType::X509KeyPair => &self.table,
+            CertManagerType::Local => &self.files,
+            CertManagerType::Barbican => &self.barbican,
+        }
+    }
+
+    /// What a store lacks that is not in use any more; `None`: it can be asked.
+    pub(in crate::certificates) fn missing(&self, kind: CertManagerType) -> Option<String> {
+        match kind {
+            CertManagerType::X509KeyPair => None,
+            // Without its folder every file would look as if it were gone.
+            CertManagerType::Local => (!self.storage_path.is_dir()).then(|| {
+                format!(
+                    "[certificates] storage_path: there is no directory {}",
+                    self.storage_path.display()
+                )
+            }),
+            CertManagerType::Barbican => self.barbican.missing().map(str::to_owned),
+        }
+    }
+}
