@@ -38,6 +38,7 @@ mod quotas;
 mod services;
 mod stats;
 mod templates;
+mod unsealing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +56,7 @@ use tokio::time::Instant;
 use self::call::Call;
 pub use self::call::Method;
 use self::failure::Failure;
+use crate::certificates::manager::Sealing;
 use crate::store::object_answers;
 
 /// How long a caller is kept waiting for a database that is away. A Python caller gives up after
@@ -68,6 +70,8 @@ const LONGEST_ID: usize = 64;
 #[derive(Debug, Clone)]
 pub struct ObjectsRpc {
     db: Database,
+    /// Opens sealed private keys; without it they are given out as they are.
+    sealing: Option<Sealing>,
     patience: Duration,
 }
 
@@ -85,7 +89,17 @@ impl ObjectsRpc {
     pub fn new(db: Database) -> Self {
         Self {
             db,
+            sealing: None,
             patience: PATIENCE,
+        }
+    }
+
+    /// Opens sealed private keys for callers.
+    #[must_use]
+    pub(crate) fn with_sealing(self, sealing: Sealing) -> Self {
+        Self {
+            sealing: Some(sealing),
+            ..self
         }
     }
 
@@ -123,7 +137,7 @@ impl ObjectsRpc {
         let since = Instant::now();
         loop {
             let failure = match self.attempt(&call, &context, message.as_ref()).await {
-                Ok(answer) => return answer,
+                Ok(answer) => return self.opened(&call, answer?),
                 Err(failure) => failure,
             };
             let error = match failure {
@@ -137,6 +151,13 @@ impl ObjectsRpc {
             tracing::debug!(%error, method = call.name(), "an object's method is tried again");
             tokio::time::sleep(delays.next_delay()).await;
         }
+    }
+
+    fn opened(&self, call: &Call, mut answer: Value) -> Result<Value, Fault> {
+        if let Some(sealing) = &self.sealing {
+            unsealing::open(&mut answer, call, sealing)?;
+        }
+        Ok(answer)
     }
 
     /// One try. The inner result is the answer, the outer error what may be tried again.

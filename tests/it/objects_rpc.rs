@@ -7,6 +7,7 @@
 //! | `reading` | every class method that reads, by position and by name, seen by everybody who may ask |
 //! | `writing` | every method that writes: what the object becomes, what the row becomes, what is refused |
 //! | `messages` | recorded frames, older method names, versions, and what no well-behaved caller sends |
+//! | `sealed` | private keys that are sealed in the database are of use to Magnum's classes all the same |
 //! | `once` | a message that comes twice is carried out once; a database that is away |
 
 #![expect(clippy::needless_pass_by_value, reason = "callers write JSON on the spot")]
@@ -15,6 +16,7 @@ mod messages;
 mod methods;
 mod once;
 mod reading;
+mod sealed;
 mod writing;
 
 use anyhow::{Context as _, Result};

@@ -12,6 +12,7 @@ Requests:
   act      way, name, method: a method of a kept object, and what the object looks like afterwards
   set      name, fields: changes some fields of a kept object
   load     way, name: touches a cluster's template, so that it is inside of the object
+  key      way, uuid, context: the private key of a pair, opened as the API opens it to sign
   plant    objects (primitives): their rows, with the same numbers and times
   rows     every row of Magnum's tables, as it stands there
 """
@@ -110,6 +111,13 @@ def load(way, name):
     return describe(OBJECTS[name].cluster_template)
 
 
+def key(way, uuid, context):
+    from magnum.common.cert_manager import x509keypair_cert_manager as manager
+    go(way)
+    opened = manager.CertManager.get_cert(uuid, context=contexts.make_context(**context)).get_decrypted_private_key()
+    return opened.decode() if isinstance(opened, bytes) else opened
+
+
 def plant(objects):
     go('direct')
     for primitive in objects:
@@ -131,5 +139,5 @@ def rows():
 
 
 peer.emit({'event': 'ready'})
-actions = (methods, new, call, act, load, plant, rows)
+actions = (methods, new, call, act, load, key, plant, rows)
 peer.serve({**{action.__name__: action for action in actions}, 'set': set_fields})

@@ -71,7 +71,7 @@ impl Answerer {
     /// With what is in this database, and in the store of certificates.
     pub fn new(db: Database, certificates: Certificates) -> Self {
         Self {
-            objects: ObjectsRpc::new(db.clone()),
+            objects: ObjectsRpc::new(db.clone()).with_sealing(certificates.sealing()),
             db,
             certificates,
         }

@@ -1,0 +1,82 @@
+//! Private keys in answers: opened where the conductors have sealed them.
+//!
+//! `[certificates] seal_private_keys` protects keys in the database and in its backups. Who asks over the objects RPC
+//! has no database and no key file, and wants a key that its passphrase opens: what Magnum writes. So the text is
+//! opened in the answer, and nowhere else; rows and the record of answers keep the sealed one, or none.
+
+use magnum_common::error::{Exception, Fault};
+use serde_json::Value;
+
+use super::call::Call;
+use super::key_pairs;
+use crate::certificates::manager::Sealing;
+
+const FIELD: &str = "private_key";
+
+/// Opens what is sealed in the answer to `call`.
+///
+/// # Errors
+/// `CertificateStorageException` for a key that the key file does not open.
+pub(super) fn open(answer: &mut Value, call: &Call, sealing: &Sealing) -> Result<(), Fault> {
+    match call {
+        Call::Class { .. } => match answer {
+            Value::Array(objects) => objects.iter_mut().try_for_each(|one| open_object(one, sealing)),
+            object => open_object(object, sealing),
+        },
+        Call::Instance { object, .. } if object.name() == key_pairs::CLASS.schema.name => {
+            let Some(updates) = answer.get_mut(0) else {
+                return Ok(());
+            };
+            let uuid = updates["uuid"].as_str().map(str::to_owned);
+            let uuid = uuid.or_else(|| object.get("uuid").and_then(Value::as_str).map(str::to_owned));
+            let kept = updates.get(FIELD).cloned();
+            open_field(updates, uuid, sealing)?;
+            // After a refresh: the caller has this key already, opened. Marked as changed it would be written back so.
+            if kept.as_ref() != updates.get(FIELD) && updates.get(FIELD) == object.get(FIELD) {
+                take_back(updates, object.is_changed(FIELD));
+            }
+            Ok(())
+        }
+        // What a caller has sent goes back as it came.
+        Call::Instance { .. } | Call::Answered(_) => Ok(()),
+    }
+}
+
+/// The field is as the caller has it.
+fn take_back(updates: &mut Value, was_changed: bool) {
+    let Some(updates) = updates.as_object_mut() else {
+        return;
+    };
+    updates.shift_remove(FIELD);
+    if !was_changed && let Some(changed) = updates.get_mut("obj_what_changed").and_then(Value::as_array_mut) {
+        changed.retain(|name| name != FIELD);
+    }
+}
+
+fn open_object(object: &mut Value, sealing: &Sealing) -> Result<(), Fault> {
+    if object["magnum_object.name"] != key_pairs::CLASS.schema.name {
+        return Ok(());
+    }
+    let data = &mut object["magnum_object.data"];
+    let uuid = data["uuid"].as_str().map(str::to_owned);
+    open_field(data, uuid, sealing)
+}
+
+fn open_field(fields: &mut Value, uuid: Option<String>, sealing: &Sealing) -> Result<(), Fault> {
+    let (Some(kept), Some(uuid)) = (fields.get(FIELD).and_then(Value::as_str), uuid) else {
+        return Ok(());
+    };
+    match sealing.open(&uuid, kept) {
+        Ok(opened) => {
+            fields[FIELD] = Value::String(opened.expose().to_owned());
+            Ok(())
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a sealed private key cannot be given out");
+            Err(Fault::new(
+                Exception::CertificateStorageException,
+                format!("The private key of {uuid} is sealed with a key that this conductor does not have."),
+            ))
+        }
+    }
+}
