@@ -1,6 +1,7 @@
 //! `magnum-status upgrade check`: every check is shown a situation that is really broken, and says so; in a sound
 //! deployment all of them are content. The table is oslo.upgradecheck's.
 
+mod key_manager;
 mod messaging;
 
 use std::process::Command;

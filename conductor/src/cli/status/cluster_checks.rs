@@ -160,7 +160,7 @@ impl<'a> Clusters<'a> {
                 let folder = &self.settings.certificates.storage_path;
                 uuid::Uuid::try_parse(reference).is_ok() && folder.join(format!("{reference}.crt")).exists()
             }
-            // Barbican is not asked: it wants a user's token. Its references are URLs.
+            // Whether it answers is another check. Its references are URLs.
             CertManagerType::Barbican => reference.contains("://"),
         };
         let (mut without, mut elsewhere) = (0, 0);
@@ -187,11 +187,7 @@ impl<'a> Clusters<'a> {
                 "The certificates of {} are not where [certificates] cert_manager_type = {} has them: set the type \
                  that they were made with.",
                 count(elsewhere, "cluster", "clusters"),
-                match self.settings.certificates.cert_manager_type {
-                    CertManagerType::X509KeyPair => "x509keypair",
-                    CertManagerType::Local => "local",
-                    CertManagerType::Barbican => "barbican",
-                }
+                self.settings.certificates.cert_manager_type,
             ));
         }
         finding
