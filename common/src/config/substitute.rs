@@ -4,7 +4,16 @@
 //! in its turn, whatever the order in the file. `$$` and `\$` are a literal dollar sign, and so is a `$` that no
 //! name follows. An unset option gives nothing; a name that no option has is an error.
 //!
+//! Options that refer to each other twice each would double a text with every step; work and memory are bounded by
+//! [`MOST`] and [`LONGEST`].
+//!
 //! Differs from oslo.config: `$a.b` where no option `b` exists in section `a` reads as `$a` and the text `.b`.
+
+/// Most substitutions for one value, those within what is substituted included.
+const MOST: usize = 1000;
+
+/// Longest text, in bytes, that may come of substitutions; one without any may be longer.
+const LONGEST: usize = 64 * 1024;
 
 /// Finds the text of an option, not substituted yet.
 pub(super) trait Lookup {
@@ -19,6 +28,8 @@ pub(super) enum Unresolved {
     Unknown(String),
     /// The options refer to each other in a circle.
     Circle(String),
+    /// More than [`MOST`] substitutions, or more than [`LONGEST`] bytes, when it came to this name.
+    TooMuch(String),
 }
 
 impl Unresolved {
@@ -29,20 +40,32 @@ impl Unresolved {
             _ if secret => format!("has a `$` whose name cannot be resolved; {advice}"),
             Self::Unknown(name) => format!("`${name}` names no option; {advice}"),
             Self::Circle(name) => format!("`${name}` refers back to itself"),
+            Self::TooMuch(name) => format!(
+                "grows beyond {MOST} substitutions or {LONGEST} bytes at `${name}`; name fewer options, or {advice}"
+            ),
         }
     }
 }
 
 /// Substitutes everything in a text that stands in `section`.
 pub(super) fn expand(text: &str, section: &str, lookup: &dyn Lookup) -> Result<String, Unresolved> {
-    expand_within(text, section, lookup, &mut Vec::new())
+    expand_within(text, section, lookup, &mut State::default())
+}
+
+/// How far the substitution of one value has come.
+#[derive(Default)]
+struct State {
+    /// The options within which it is.
+    open: Vec<(String, String)>,
+    /// Substitutions so far.
+    made: usize,
 }
 
 fn expand_within(
     text: &str,
     section: &str,
     lookup: &dyn Lookup,
-    open: &mut Vec<(String, String)>,
+    state: &mut State,
 ) -> Result<String, Unresolved> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -63,7 +86,7 @@ fn expand_within(
             Reference::Braced(name, end) => {
                 let (section, name) =
                     resolve(name, section, lookup).ok_or_else(|| Unresolved::Unknown(name.into()))?;
-                out.push_str(&value(&section, &name, lookup, open)?);
+                append(&mut out, &section, &name, lookup, state)?;
                 &after[end..]
             }
             Reference::Plain(name) => {
@@ -75,7 +98,7 @@ fn expand_within(
                         short.len(),
                     ),
                 };
-                out.push_str(&value(&found.0, &found.1, lookup, open)?);
+                append(&mut out, &found.0, &found.1, lookup, state)?;
                 &after[end..]
             }
         };
@@ -84,22 +107,31 @@ fn expand_within(
     Ok(out)
 }
 
-/// The value of an option that exists, substituted in its own section.
-fn value(
+/// Appends the value of an option that exists, substituted in its own section.
+fn append(
+    out: &mut String,
     section: &str,
     name: &str,
     lookup: &dyn Lookup,
-    open: &mut Vec<(String, String)>,
-) -> Result<String, Unresolved> {
+    state: &mut State,
+) -> Result<(), Unresolved> {
     let key = (section.to_owned(), name.to_owned());
-    if open.contains(&key) {
+    if state.open.contains(&key) {
         return Err(Unresolved::Circle(name.to_owned()));
     }
-    open.push(key);
+    state.made += 1;
     let text = lookup.text(section, name).unwrap_or_default();
-    let expanded = expand_within(&text, section, lookup, open)?;
-    open.pop();
-    Ok(expanded)
+    if state.made > MOST || text.len() > LONGEST {
+        return Err(Unresolved::TooMuch(name.to_owned()));
+    }
+    state.open.push(key);
+    let expanded = expand_within(&text, section, lookup, state)?;
+    state.open.pop();
+    if out.len() + expanded.len() > LONGEST {
+        return Err(Unresolved::TooMuch(name.to_owned()));
+    }
+    out.push_str(&expanded);
+    Ok(())
 }
 
 /// Which option a written name means.
@@ -218,5 +250,35 @@ mod tests {
         assert!(error.message(false).contains("`$word` names no option"));
         assert!(!error.message(true).contains("word`"));
         assert_eq!(expanded("$a"), Err(Unresolved::Circle("a".into())));
+    }
+
+    /// A hundred options in a row, each naming the one before twice.
+    struct Doubling(&'static str);
+
+    impl Lookup for Doubling {
+        fn text(&self, _: &str, name: &str) -> Option<String> {
+            match name.strip_prefix('o')?.parse::<u32>().ok()? {
+                0 => Some(self.0.to_owned()),
+                number @ 1..100 => Some(format!("$o{0}$o{0}", number - 1)),
+                _ => None,
+            }
+        }
+    }
+
+    #[test]
+    fn options_that_double_a_text_are_stopped_and_the_last_one_is_named() {
+        // An empty text does not grow, but the work does.
+        for text in ["0123456789", ""] {
+            assert!(matches!(
+                expand("$o99", "x", &Doubling(text)),
+                Err(Unresolved::TooMuch(_))
+            ));
+        }
+        assert_eq!(expand("$o3", "x", &Doubling("ab")).unwrap(), "ab".repeat(8));
+        let long: &'static str = "x".repeat(LONGEST).leak();
+        assert_eq!(expand("$o0", "x", &Doubling(long)).unwrap().len(), LONGEST);
+        let error = expand("$o1", "x", &Doubling(long)).unwrap_err();
+        assert!(error.message(false).contains("`$o0`"), "{error:?}");
+        assert!(!error.message(true).contains("o0"));
     }
 }
