@@ -62,6 +62,7 @@ const HOW: &[(&str, How)] = &[
         As("tests/run --only crash_matrix --check && has_test crash_matrix"),
     ),
     ("tests/run --check", AsWritten),
+    ("tests/run --fuzz 600", As("tests/run --fuzz 600 --check")),
     // docs/benchmarks.md. They take minutes, and numbers of a busy machine say nothing: that they can be asked for.
     (
         "cargo run --release -p magnum-tests --bin bench -- casts",

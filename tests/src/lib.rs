@@ -19,7 +19,7 @@
 //! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
 //! | [`fake_driver`] | a driver in this process that does what a test says |
 //! | [`deployment`], [`driver_record`], [`rest`] | all of it together, and its witnesses |
-//! | [`fuzz`] | what is fuzzed, for any fuzzer |
+//! | [`fuzz`], [`fuzz_seeds`] | what is fuzzed, for any fuzzer; what it begins with |
 //! | [`full_disk`] | a disk that is full on command |
 //! | [`raw_rpc`] | messages byte by byte |
 //! | [`oslo_peer`] | Python peers, driven by JSON lines |
@@ -39,6 +39,7 @@ pub mod driver_record;
 pub mod fake_driver;
 pub mod full_disk;
 pub mod fuzz;
+pub mod fuzz_seeds;
 pub mod http_trap;
 pub mod management;
 pub mod mariadb;

@@ -255,6 +255,20 @@ mod tests {
     }
 
     #[test]
+    fn a_length_that_is_not_there_is_an_error_and_takes_no_memory() {
+        // Binary, extension, text, list and map of 4,294,967,295: as much memory ends the process.
+        for kind in [0xc6, 0xc9, 0xdb, 0xdd, 0xdf] {
+            for before in [&[][..], b"\x81\xa6method"] {
+                let message = RawMessage {
+                    content_type: Some("application/x-msgpack".into()),
+                    ..raw([before, &[kind, 0xff, 0xff, 0xff, 0xff], &[0xc0; 16]].concat())
+                };
+                assert!(decode::<Value>(&message, 1000).is_err(), "{kind:#x}");
+            }
+        }
+    }
+
+    #[test]
     fn message_pack_is_read_with_and_without_the_envelope() {
         let inner = json!({"method": "m", "args": {"a": [1, null]}});
         for outer in [

@@ -1,6 +1,3 @@
 #![no_main]
 
-#[path = "../../src/fuzz.rs"]
-mod fuzz;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::config(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| magnum_fuzz::fuzz::config(data));

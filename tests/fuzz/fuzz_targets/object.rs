@@ -1,6 +1,3 @@
 #![no_main]
 
-#[path = "../../src/fuzz.rs"]
-mod fuzz;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::object(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| magnum_fuzz::fuzz::object(data));
