@@ -154,7 +154,7 @@ async fn exchange(upstream: SocketAddr, request: &[u8]) -> Result<Vec<u8>> {
 /// Head and body, of a request or an answer.
 async fn read_message(from: &mut TcpStream) -> Result<Vec<u8>> {
     let mut message = Vec::new();
-    let mut chunk = [0; 16 * 1024];
+    let mut chunk = vec![0; 16 * 1024];
     loop {
         if let Some(head) = head_end(&message)
             && message.len() >= head + body_length(&message[..head])?
