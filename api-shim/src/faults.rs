@@ -198,7 +198,7 @@ impl From<PublishError> for ApiFault {
             PublishError::Unroutable { .. } => {
                 "The request was not accepted: no conductor has a queue for it. Nothing was changed."
             }
-            PublishError::Nacked => {
+            PublishError::Nacked | PublishError::Forbidden(_) => {
                 "The request was not accepted: the message broker refused to store it. Nothing was changed."
             }
             PublishError::Encode(_) => return Self::internal(),

@@ -63,7 +63,7 @@ pub use failure::RemoteFailure;
 pub use gone::GoneCallers;
 pub use message::{OutgoingMessage, RawMessage, WireFormat};
 pub use monitor::{CallMonitor, alive};
-pub use notification::{Notification, NotificationFormat, Priority, notify};
+pub use notification::{Notification, NotificationFormat, Priority, Retries, notification_queues, notify};
 pub use options::{Addressing, LoginMethod, MAX_BODY_BYTES, OptionsError, RabbitOptions, RpcOptions};
 pub use rabbit::dead_letters::{DeadLetterError, DeadLetters, Lent};
 pub use reply::{Answer, WireReply};
@@ -82,7 +82,17 @@ pub async fn connect(
     settings: &Settings,
     connection_name: &str,
 ) -> Result<Arc<dyn Transport>, TransportError> {
-    connect_with(RpcOptions::try_from(settings)?, connection_name)
+    let options = RpcOptions::try_from(settings)?;
+    let has_broker = matches!(options.url, TransportUrl::Rabbit(_));
+    let is_durable = options.rabbit.durable_topics();
+    let transport = connect_with(options, connection_name)?;
+    if has_broker && !is_durable {
+        tracing::warn!(
+            "the queue of requests is not durable: requests that the broker has confirmed are lost when it \
+             restarts; set [oslo_messaging_rabbit] rabbit_quorum_queue = true on all peers"
+        );
+    }
+    Ok(transport)
 }
 
 /// What the broker has of these declarations, by name: for a person who wants to know before a service is started.
@@ -114,12 +124,6 @@ pub fn connect_with(
         TransportUrl::Fake(name) => Ok(fake::connect(&name, options.rabbit)),
         TransportUrl::Rabbit(url) => {
             options.rabbit.check()?;
-            if !options.rabbit.durable_topics() {
-                tracing::warn!(
-                    "the queue of requests is not durable: requests that the broker has confirmed are lost when it \
-                     restarts; set [oslo_messaging_rabbit] rabbit_quorum_queue = true on all peers"
-                );
-            }
             rabbit::connect(url, options.rabbit, connection_name)
         }
     }

@@ -177,8 +177,12 @@ fn targets(options: &DefaultSection) -> Targets {
     for (target, word) in &options.default_log_levels {
         // Words were checked with the configuration.
         if let Some(level) = log_level(word) {
-            // `magnum.conductor` may mean a module path or one crate's name.
-            for target in [target.replace('.', "::"), target.replace('.', "_")] {
+            // `magnum.conductor` may mean a module path or one crate's name; a target may also have dots itself.
+            for target in [
+                target.clone(),
+                target.replace('.', "::"),
+                target.replace('.', "_"),
+            ] {
                 let level = level.min(most(&target));
                 targets = targets.with_target(target, level);
             }
@@ -255,12 +259,15 @@ mod tests {
                 ("magnum.common.rpc", "ERROR"),
                 ("magnum.conductor", "debug"),
                 ("lapin", "DEBUG"),
+                ("oslo.messaging.notification", "ERROR"),
             ],
             false,
         ));
         assert!(!filter.would_enable("magnum::common::rpc", &Level::WARN));
         assert!(filter.would_enable("magnum_conductor::app", &Level::DEBUG));
         assert!(filter.would_enable("lapin::channel", &Level::DEBUG));
+        let told = "oslo.messaging.notification.magnum.cluster.create";
+        assert!(!filter.would_enable(told, &Level::INFO) && filter.would_enable(told, &Level::ERROR));
         assert!(
             !filter.would_enable("lapin::returned_messages", &Level::WARN),
             "it prints bodies"

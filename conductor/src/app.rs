@@ -51,6 +51,9 @@ pub enum StartError {
     /// The broker's options cannot be used.
     #[error("[DEFAULT] transport_url: {0}")]
     Transport(#[from] TransportError),
+    /// Those of the notifications' own broker cannot.
+    #[error("[oslo_messaging_notifications] transport_url: {0}")]
+    Notifications(TransportError),
     /// The admin address is taken, or not ours.
     #[error("[conductor] admin_listen: cannot listen on {address}: {source}")]
     Listen {
@@ -201,7 +204,9 @@ impl Conductor {
             monitors: monitors.clone(),
             notices: NoticeQueue::default(),
         };
-        let notices = match Notifier::new(settings, database.clone(), Arc::clone(&transport)) {
+        let notifier = Notifier::new(settings, database.clone(), Arc::clone(&transport))
+            .map_err(StartError::Notifications)?;
+        let notices = match notifier {
             Some(notifier) => {
                 let (notices, told) = notice::queue();
                 parts.spawn("notifications", |stop| notifier.run(told, stop));

@@ -6,14 +6,18 @@
 //! | a request is refused | `failure` | error |
 //! | an operation ends, or a cluster that a Python conductor works on does | `success`, `failure` | info, error |
 //!
-//! Guarantee: best effort. Told after the commit, published with bounded retries, and lost with a process that
-//! dies in between or a broker that stays away; the journal is what does not lose. A notification never holds up
-//! or fails an operation (in Magnum it can do both). What an operator discards by command is not told.
+//! Guarantee: best effort. Told after the commit, one after the other, beside the work: a notification never holds
+//! up or fails an operation (in Magnum it can do both). What the broker does not take is offered again as often as
+//! `[oslo_messaging_notifications] retry` says, without a limit by default; the next ones wait, a few thousand of
+//! them, and beyond that are lost with a word in the log. A process that dies loses those that wait; one that stops
+//! gives them a few seconds. The journal is what does not lose. What an operator discards by command is not told.
 //!
 //! A queued notification describes the cluster when it is written; its status is the one that the operation led
 //! to, whatever happened since.
 
 pub mod cadf;
+mod drivers;
+mod log_driver;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +27,9 @@ use magnum_common::context::{Caller, RequestContext};
 use magnum_common::db::Database;
 use magnum_common::ids::{ClusterUuid, OperationId, RequestId};
 use magnum_common::model::Outcome;
-use magnum_common::rpc::{Notification, NotificationFormat, Priority, Transport, notify};
+use magnum_common::rpc::{
+    self, Notification, NotificationFormat, Priority, Retries, RpcOptions, Transport, TransportError,
+};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -33,64 +39,93 @@ use crate::operations::notice::{Notice, NoticeOutcome, Seen, Told};
 use crate::operations::{OperationKind, State, settle};
 use crate::store;
 
+pub use drivers::{Driver, Drivers};
+
 /// How long a stop waits for what is queued.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-
-/// Where notifications go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Publish(NotificationFormat),
-    Log,
-}
 
 /// Sends what is told.
 pub struct Notifier {
     db: Database,
     transport: Arc<dyn Transport>,
-    ways: Vec<Way>,
+    /// The transport is for notifications alone, and ends with them.
+    owns_transport: bool,
+    drivers: Drivers,
+    retries: Retries,
     exchange: String,
     topics: Vec<String>,
     publisher_id: String,
 }
 
 impl Notifier {
-    /// By `[oslo_messaging_notifications]`. `None`: there is nobody to tell.
-    pub fn new(settings: &Settings, db: Database, transport: Arc<dyn Transport>) -> Option<Self> {
-        let ways = ways(&settings.oslo_messaging_notifications.driver);
-        (!ways.is_empty()).then(|| Self {
+    /// By `[oslo_messaging_notifications]`; `requests` is the transport where that names no other. `None`: there is
+    /// nobody to tell.
+    ///
+    /// # Errors
+    /// When the options cannot be used for the other broker.
+    pub fn new(
+        settings: &Settings,
+        db: Database,
+        requests: Arc<dyn Transport>,
+    ) -> Result<Option<Self>, TransportError> {
+        let options = &settings.oslo_messaging_notifications;
+        let drivers = Drivers::named(&options.driver);
+        for problem in drivers.problems() {
+            tracing::error!("{problem}");
+        }
+        if drivers.here.is_empty() {
+            return Ok(None);
+        }
+        let own = match RpcOptions::for_notifications(settings)? {
+            Some(own) if drivers.publish() => {
+                let name = format!("magnum-conductor:{}:notifications", settings.default.host);
+                Some(rpc::connect_with(own, &name)?)
+            }
+            _ => None,
+        };
+        Ok(Some(Self {
             db,
-            transport,
-            ways,
+            owns_transport: own.is_some(),
+            transport: own.unwrap_or(requests),
+            drivers,
+            retries: Retries::from(options.retry),
             exchange: settings.default.control_exchange.clone(),
-            topics: settings.oslo_messaging_notifications.topics.clone(),
+            topics: options.topics.clone(),
             publisher_id: format!("container-infra.{}", settings.default.host),
-        })
+        }))
     }
 
     /// Sends what `told` brings until `shutdown`, and then what is queued, for a moment.
     pub async fn run(self, mut told: mpsc::Receiver<Notice>, shutdown: CancellationToken) {
-        loop {
+        let unfinished = loop {
             let notice = tokio::select! {
                 biased;
-                () = shutdown.cancelled() => break,
+                () = shutdown.cancelled() => break None,
                 notice = told.recv() => match notice {
                     Some(notice) => notice,
                     // Whoever could tell is gone; so will be this part.
                     None => return shutdown.cancelled().await,
                 },
             };
+            let mut telling = Box::pin(self.tell(notice));
             tokio::select! {
-                () = self.tell(notice) => {}
-                () = shutdown.cancelled() => break,
+                () = &mut telling => {}
+                () = shutdown.cancelled() => break Some(telling),
             }
-        }
+        };
         let last_words = async {
+            if let Some(telling) = unfinished {
+                telling.await;
+            }
             while let Ok(notice) = told.try_recv() {
                 self.tell(notice).await;
             }
         };
         if timeout(LAST_WORDS, last_words).await.is_err() {
             tracing::warn!("the process stops before all notifications are sent");
+        }
+        if self.owns_transport {
+            self.transport.close().await;
         }
     }
 
@@ -107,24 +142,23 @@ impl Notifier {
             },
         };
         let notification = self.notification(&told);
-        for way in &self.ways {
-            match way {
-                Way::Publish(format) => self.publish(&notification, *format).await,
-                Way::Log => {
-                    tracing::info!(target: "notification", "{}", notification.to_message());
-                }
+        for driver in &self.drivers.here {
+            match driver.format() {
+                Some(format) => self.publish(&notification, format).await,
+                None => log_driver::write(&notification),
             }
         }
     }
 
     async fn publish(&self, notification: &Notification, format: NotificationFormat) {
         for topic in &self.topics {
-            let sent = notify(
+            let sent = rpc::notify(
                 self.transport.as_ref(),
                 &self.exchange,
                 topic,
                 notification,
                 format,
+                self.retries,
             )
             .await;
             if let Err(error) = sent {
@@ -134,14 +168,14 @@ impl Notifier {
     }
 
     fn notification(&self, told: &Told) -> Notification {
-        Notification {
-            publisher_id: self.publisher_id.clone(),
-            event_type: format!("magnum.cluster.{}", cadf::action(told.kind)),
-            priority: match told.outcome {
+        Notification::now(
+            self.publisher_id.clone(),
+            format!("magnum.cluster.{}", cadf::action(told.kind)),
+            match told.outcome {
                 NoticeOutcome::Failure => Priority::Error,
                 NoticeOutcome::Pending | NoticeOutcome::Success => Priority::Info,
             },
-            payload: cadf::payload(&cadf::Event {
+            cadf::payload(&cadf::Event {
                 kind: told.kind,
                 outcome: told.outcome,
                 cluster: &told.cluster,
@@ -149,8 +183,8 @@ impl Notifier {
                 context: &told.context,
                 refusal: told.refusal.as_ref(),
             }),
-            context: told.context.clone(),
-        }
+            told.context.clone(),
+        )
     }
 
     /// How an operation ended, by the journal, and its cluster as it is now or was last seen.
@@ -215,51 +249,4 @@ fn told_of(row: &OperationRow, seen: Option<Seen>) -> Option<Told> {
         context: RequestContext::for_caller(&caller, &request),
         refusal: None,
     })
-}
-
-/// The drivers of oslo.messaging that exist here. Others are named in the log and left out, as oslo does.
-fn ways(drivers: &[String]) -> Vec<Way> {
-    drivers
-        .iter()
-        .filter_map(|driver| match driver.as_str() {
-            "messagingv2" => Some(Way::Publish(NotificationFormat::Enveloped)),
-            "messaging" => Some(Way::Publish(NotificationFormat::Bare)),
-            "log" => Some(Way::Log),
-            "noop" | "" => None,
-            other => {
-                tracing::warn!(
-                    "[oslo_messaging_notifications] driver: {other:?} does not exist here and is left out; \
-                     there are messagingv2, messaging, log and noop"
-                );
-                None
-            }
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn drivers_are_known_by_oslos_names_and_noop_is_none() {
-        let ways = |drivers: &[&str]| {
-            ways(
-                &drivers
-                    .iter()
-                    .map(|driver| (*driver).to_owned())
-                    .collect::<Vec<_>>(),
-            )
-        };
-        assert_eq!(ways(&[]), []);
-        assert_eq!(ways(&["noop", "carrier-pigeon"]), []);
-        assert_eq!(
-            ways(&["log", "messagingv2", "messaging"]),
-            [
-                Way::Log,
-                Way::Publish(NotificationFormat::Enveloped),
-                Way::Publish(NotificationFormat::Bare)
-            ]
-        );
-    }
 }

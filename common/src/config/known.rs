@@ -112,7 +112,7 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
             "fips_mode",
         ],
     ),
-    ("oslo_messaging_notifications", &["transport_url", "retry"]),
+    ("oslo_messaging_notifications", &["routing_config"]),
     ("oslo_concurrency", &["disable_process_locking"]),
     (
         "oslo_middleware",

@@ -1,15 +1,19 @@
 //! Notifications to other services, as oslo.messaging's notifier publishes them.
 //!
 //! A notification goes to the queue `<topic>.<priority>` on the control exchange. The publisher declares that
-//! queue and its binding, so what nobody reads piles up there, as with a Python publisher. Sent with bounded
-//! retries; oslo's own are without bound by default and hold up whoever notifies.
+//! queue and its binding, so what nobody reads piles up there, as with a Python publisher. It has one id and one time,
+//! wherever it goes and however often: that is how a listener on several topics knows it again.
+//!
+//! A message that the broker did not take is offered again as often as `[oslo_messaging_notifications] retry` says,
+//! which by default is until it is taken. Whoever tells must not wait for that.
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
 
-use super::client::{Patience, publish_until};
 use super::envelope;
 use super::message::{OutgoingMessage, WireFormat};
 use super::target::Route;
@@ -18,9 +22,10 @@ use super::transport::{PublishError, Transport};
 use crate::clock::utc_now;
 use crate::context::RequestContext;
 use crate::ids::MessageId;
+use crate::retry::RetryPolicy;
 
-/// How long one notification is offered to the broker.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest wait for one attempt, the way to the broker included: every host of a list of three gets its turn.
+const ATTEMPT: Duration = Duration::from_secs(35);
 
 /// Keys of the context that never leave in a notification.
 const SECRET: &[&str] = &["auth_token", "auth_token_info", "auth_url"];
@@ -61,9 +66,38 @@ pub enum NotificationFormat {
     Bare,
 }
 
+/// How often a message is offered again to a broker that did not take it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retries {
+    /// As often as it takes.
+    Endless,
+    /// At most so often, after the first attempt.
+    AtMost(u64),
+}
+
+impl From<i64> for Retries {
+    /// By the number of `[oslo_messaging_notifications] retry`: a negative one sets no limit.
+    fn from(retry: i64) -> Self {
+        u64::try_from(retry).map_or(Self::Endless, Self::AtMost)
+    }
+}
+
+impl Retries {
+    const fn are_used_up(self, failures: u64) -> bool {
+        match self {
+            Self::Endless => false,
+            Self::AtMost(most) => failures > most,
+        }
+    }
+}
+
 /// What is told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
+    /// Its id.
+    pub id: Uuid,
+    /// When it was written.
+    pub time: DateTime<Utc>,
     /// Who tells: `<service>.<host>`.
     pub publisher_id: String,
     /// What happened.
@@ -77,19 +111,45 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// The message, with fresh ids and the time of now.
-    pub fn to_message(&self) -> Value {
-        let mut message = Map::new();
-        let mut put = |name: &str, value: Value| message.insert(name.to_owned(), value);
-        put("message_id", json!(uuid::Uuid::new_v4().to_string()));
+    /// With a fresh id, written now.
+    pub fn now(
+        publisher_id: String,
+        event_type: String,
+        priority: Priority,
+        payload: Value,
+        context: RequestContext,
+    ) -> Self {
+        Self {
+            id: Uuid::new_v4(),
+            time: utc_now(),
+            publisher_id,
+            event_type,
+            priority,
+            payload,
+            context,
+        }
+    }
+
+    /// What is told, without who caused it: what oslo's driver `log` writes.
+    pub fn to_record(&self) -> Map<String, Value> {
+        let mut record = Map::new();
+        let mut put = |name: &str, value: Value| record.insert(name.to_owned(), value);
+        put("message_id", json!(self.id.to_string()));
         put("publisher_id", json!(self.publisher_id));
         put("event_type", json!(self.event_type));
         put("priority", json!(self.priority.as_str()));
         put("payload", self.payload.clone());
         put(
             "timestamp",
-            json!(utc_now().format("%Y-%m-%d %H:%M:%S%.6f").to_string()),
+            json!(self.time.format("%Y-%m-%d %H:%M:%S%.6f").to_string()),
         );
+        record
+    }
+
+    /// The message for one queue, with a fresh id of its own.
+    pub fn to_message(&self) -> Value {
+        let mut message = self.to_record();
+        let mut put = |name: &str, value: Value| message.insert(name.to_owned(), value);
         put("_unique_id", json!(MessageId::random().into_string()));
         for (name, value) in self.context.entries() {
             let value = if SECRET.contains(&name) {
@@ -102,15 +162,26 @@ impl Notification {
         }
         Value::Object(message)
     }
+
+    /// The queue for it, and its routing key.
+    fn queue(&self, topic: &str) -> String {
+        format!("{topic}.{}", self.priority.queue_suffix())
+    }
 }
 
-/// Publishes a notification on `topic` of `exchange`, with bounded retries.
+/// The queues for notifications on `topic`, as their publisher declares them.
+pub fn notification_queues(topic: &str) -> [String; 2] {
+    [Priority::Info, Priority::Error].map(|priority| format!("{topic}.{}", priority.queue_suffix()))
+}
+
+/// Publishes a notification on `topic` of `exchange`, and again while the broker does not take it.
 pub async fn notify(
     transport: &dyn Transport,
     exchange: &str,
     topic: &str,
     notification: &Notification,
     format: NotificationFormat,
+    retries: Retries,
 ) -> Result<(), PublishError> {
     let message = notification.to_message();
     let encode = |error: String| PublishError::Encode(error);
@@ -122,7 +193,7 @@ pub async fn notify(
             .map_err(|error| encode(error.to_string()))?
             .into(),
     };
-    let queue = format!("{topic}.{}", notification.priority.queue_suffix());
+    let queue = notification.queue(topic);
     let route = Route {
         exchange: exchange.to_owned(),
         routing_key: queue.clone(),
@@ -133,7 +204,42 @@ pub async fn notify(
         ..OutgoingMessage::new(route, WireFormat::Json, body)
     }
     .compressed(transport.options().kombu_compression)?;
-    publish_until(transport, &outgoing, Patience::until(Instant::now() + PATIENCE)).await
+    publish(transport, &outgoing, retries).await
+}
+
+/// Every attempt sends the same bytes.
+async fn publish(
+    transport: &dyn Transport,
+    message: &OutgoingMessage,
+    retries: Retries,
+) -> Result<(), PublishError> {
+    let options = transport.options();
+    let mut delays = RetryPolicy {
+        initial: options.rabbit_retry_interval,
+        max_interval: options.rabbit_interval_max,
+        multiplier: 2.0,
+        jitter: 0.2,
+    }
+    .delays();
+    let mut failures = 0;
+    loop {
+        let error = match timeout(ATTEMPT, transport.publish(message.clone())).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => error,
+            Err(_) => PublishError::TimedOut,
+        };
+        failures += 1;
+        if !error.is_transient() || retries.are_used_up(failures) {
+            return Err(error);
+        }
+        let queue = &message.route.routing_key;
+        if failures == 1 {
+            tracing::warn!(%error, queue, "the broker does not take a notification; it is offered again");
+        } else {
+            tracing::debug!(%error, queue, failures, "the broker does not take a notification");
+        }
+        sleep(delays.next_delay()).await;
+    }
 }
 
 #[cfg(test)]
@@ -143,6 +249,37 @@ mod tests {
     use crate::ids::RequestId;
     use crate::secret::Secret;
 
+    fn notification(context: RequestContext) -> Notification {
+        let text = |text: &str| text.to_owned();
+        Notification::now(
+            text("container-infra.h"),
+            text("magnum.cluster.create"),
+            Priority::Info,
+            json!({}),
+            context,
+        )
+    }
+
+    #[test]
+    fn a_notification_has_one_id_and_each_of_its_messages_its_own() {
+        let context = RequestContext::for_caller(&Caller::default(), &RequestId::new("req-1"));
+        let notification = notification(context);
+        let messages = [notification.to_message(), notification.to_message()];
+        for name in ["message_id", "timestamp"] {
+            assert_eq!(messages[0][name], messages[1][name]);
+        }
+        assert_ne!(messages[0]["_unique_id"], messages[1]["_unique_id"]);
+    }
+
+    #[test]
+    fn retries_are_counted_as_oslo_counts_them() {
+        let attempts = |retry: i64| (1..100).find(|failures| Retries::from(retry).are_used_up(*failures));
+        assert_eq!(attempts(0), Some(1), "no retry");
+        assert_eq!(attempts(3), Some(4));
+        assert_eq!(attempts(-1), None);
+        assert_eq!(attempts(-7), None);
+    }
+
     #[test]
     fn the_context_goes_along_without_its_token() {
         let caller = Caller {
@@ -151,13 +288,7 @@ mod tests {
             auth_token_info: Some(json!({"token": "tok-1"})),
             ..Caller::default()
         };
-        let notification = Notification {
-            publisher_id: "container-infra.h".into(),
-            event_type: "magnum.cluster.create".into(),
-            priority: Priority::Info,
-            payload: json!({}),
-            context: RequestContext::for_caller(&caller, &RequestId::new("req-1")),
-        };
+        let notification = notification(RequestContext::for_caller(&caller, &RequestId::new("req-1")));
         let message = notification.to_message();
         assert!(!message.to_string().contains("tok-1"), "{message}");
         assert_eq!(message["_context_auth_token"], Value::Null);

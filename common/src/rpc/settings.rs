@@ -30,8 +30,28 @@ impl TryFrom<&Settings> for RpcOptions {
     type Error = OptionsError;
 
     fn try_from(settings: &Settings) -> Result<Self, OptionsError> {
+        Self::to(settings.default.transport_url.expose(), settings)
+    }
+}
+
+impl RpcOptions {
+    /// For a broker of its own for notifications: `[oslo_messaging_notifications] transport_url`. None where that is
+    /// not set, or the same as that of requests.
+    pub fn for_notifications(settings: &Settings) -> Result<Option<Self>, OptionsError> {
+        let requests = settings.default.transport_url.expose();
+        settings
+            .oslo_messaging_notifications
+            .transport_url
+            .as_ref()
+            .map(|url| url.expose())
+            .filter(|url| *url != requests)
+            .map(|url| Self::to(url, settings))
+            .transpose()
+    }
+
+    fn to(url: &str, settings: &Settings) -> Result<Self, OptionsError> {
         Self {
-            url: TransportUrl::parse(settings.default.transport_url.expose())?,
+            url: TransportUrl::parse(url)?,
             rabbit: RabbitOptions {
                 lock_path: settings.oslo_concurrency.lock_path.clone(),
                 ..RabbitOptions::try_from(&settings.rabbit)?
@@ -80,6 +100,19 @@ mod tests {
         settings.default.transport_url = Secret::new("rabbit://u:p@h/?rabbit_quorum_queue=false");
         let options = RpcOptions::try_from(&settings).unwrap();
         assert!(!options.rabbit.rabbit_quorum_queue);
+    }
+
+    #[test]
+    fn notifications_have_a_broker_of_their_own_only_where_it_differs() {
+        let mut settings = Settings::default();
+        settings.default.transport_url = Secret::new("rabbit://u:p@h/");
+        assert_eq!(RpcOptions::for_notifications(&settings), Ok(None));
+        settings.oslo_messaging_notifications.transport_url = Some(Secret::new("rabbit://u:p@h/"));
+        assert_eq!(RpcOptions::for_notifications(&settings), Ok(None));
+        settings.oslo_messaging_notifications.transport_url = Some(Secret::new("rabbit://u:p@other/?ssl=1"));
+        let options = RpcOptions::for_notifications(&settings).unwrap().unwrap();
+        assert_eq!(options.hosts()[0].to_string(), "other:5672");
+        assert!(options.rabbit.ssl);
     }
 
     #[test]

@@ -73,6 +73,9 @@ pub enum PublishError {
     /// The broker refused to store it.
     #[error("the broker refused to store the message")]
     Nacked,
+    /// We may not write there, or not make what the message needs.
+    #[error("the broker forbids it: {0}")]
+    Forbidden(String),
     /// No confirmation in time. It may or may not have been stored.
     #[error("the broker did not confirm the message in time")]
     TimedOut,
@@ -97,7 +100,7 @@ impl PublishError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unroutable { .. } | Self::Nacked | Self::TimedOut | Self::Disconnected(_) => true,
-            Self::TooLarge { .. } | Self::Encode(_) => false,
+            Self::TooLarge { .. } | Self::Forbidden(_) | Self::Encode(_) => false,
         }
     }
 }

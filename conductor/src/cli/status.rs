@@ -10,6 +10,7 @@ mod cluster_checks;
 mod host_checks;
 mod key_manager_check;
 mod messaging;
+mod notifications;
 mod report;
 
 use std::io::{self, Write};
@@ -42,7 +43,7 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum Upgrade {
-    /// Looks at configuration, database, broker, key manager, drivers and clusters
+    /// Looks at configuration, broker, key manager, database, drivers and clusters
     #[command(
         long_about = "Looks at configuration, database, broker, key manager, drivers and clusters, and changes nothing. \
         Run it as the user of the services, on each conductor host.\n\nExit codes: 0 all is well, 1 look at the \
@@ -89,6 +90,7 @@ async fn check(config: &ConfigArgs) -> Vec<Finding> {
     let (folders, drivers) = host_checks::driver_folders(settings);
     let mut findings = vec![configuration];
     findings.extend(messaging::look(settings).await);
+    findings.push(notifications::look(settings).await);
     findings.extend(key_manager_check::key_manager(settings).await);
     findings.push(drivers);
     let database = host_checks::database(settings).await;

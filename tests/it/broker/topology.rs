@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use magnum_common::config::Settings;
 use magnum_common::rpc::{
-    CallOptions, Incoming, Notification, NotificationFormat, Priority, RpcClient, RpcOptions, RpcServer,
-    connect_with, notify, reply,
+    CallOptions, Incoming, Notification, NotificationFormat, Priority, Retries, RpcClient, RpcOptions,
+    RpcServer, connect_with, notify, reply,
 };
 use magnum_tests::amqp_tap::AmqpTap;
 use magnum_tests::rabbitmq;
@@ -260,13 +260,13 @@ async fn a_notifications_publisher_says_what_was_recorded() -> Result<()> {
     let tap = AmqpTap::start(vhost.address).await?;
     let options = RpcOptions::for_url(&vhost.transport_url_via(tap.address()))?;
     let transport = connect_with(options, "notifier")?;
-    let notification = Notification {
-        publisher_id: "container-infra.h".into(),
-        event_type: "magnum.cluster.create".into(),
-        priority: Priority::Info,
-        payload: json!({}),
-        context: nobody(),
-    };
+    let notification = Notification::now(
+        "container-infra.h".into(),
+        "magnum.cluster.create".into(),
+        Priority::Info,
+        json!({}),
+        nobody(),
+    );
     let exchange = Settings::default().default.control_exchange;
     for _ in 0..2 {
         notify(
@@ -275,6 +275,7 @@ async fn a_notifications_publisher_says_what_was_recorded() -> Result<()> {
             "notifications",
             &notification,
             NotificationFormat::Enveloped,
+            Retries::AtMost(3),
         )
         .await?;
     }

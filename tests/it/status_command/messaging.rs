@@ -4,6 +4,7 @@
 use anyhow::{Result, bail, ensure};
 use magnum_tests::Backend;
 use magnum_tests::deployment::Deployment;
+use magnum_tests::oslo_peer::OsloPeer;
 
 use super::{FAILURE, OK, PATIENCE, WARNING, check, finds};
 
@@ -121,4 +122,39 @@ async fn another_queue_than_configured_is_told_and_left_as_it_is() -> Result<()>
         "{after}"
     );
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_keeps_notifications_from_being_heard_is_told() -> Result<()> {
+    const CHECK: &str = "Notifications";
+    let section = "oslo_messaging_notifications";
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    finds(&deployment, CHECK, OK, &[]).await?;
+    deployment.set(section, "driver", "routing");
+    finds(&deployment, CHECK, WARNING, &["\"routing\" does not exist here"]).await?;
+    deployment.set(section, "driver", "messagingv2");
+    finds(&deployment, CHECK, OK, &[]).await?;
+
+    let nowhere = "rabbit://magnum:broker-secret@127.0.0.1:1/";
+    deployment.set(section, "transport_url", nowhere);
+    let words = [section, "127.0.0.1:1", "check_running"];
+    finds(&deployment, CHECK, WARNING, &words).await?;
+    // The requests have another broker.
+    finds(&deployment, BROKER, OK, &[]).await?;
+    deployment.set(section, "transport_url", format!("{nowhere}?colour=red"));
+    finds(&deployment, CHECK, FAILURE, &["`colour`", "do not start"]).await?;
+    refuses(&deployment, "[oslo_messaging_notifications] transport_url").await?;
+
+    // The listener's queue is not as ours would be.
+    deployment.set(section, "transport_url", deployment.vhost.transport_url());
+    deployment.set("oslo_messaging_rabbit", "rabbit_quorum_queue", false);
+    let config = deployment.config_file("listener")?.display().to_string();
+    drop(OsloPeer::start("oslo_notified.py", &[&config]).await?);
+    finds(&deployment, CHECK, OK, &[]).await?;
+    deployment.set("oslo_messaging_rabbit", "rabbit_quorum_queue", true);
+    let words = [
+        "notifications.info exists with other arguments",
+        "rabbit_quorum_queue",
+    ];
+    finds(&deployment, CHECK, WARNING, &words).await
 }

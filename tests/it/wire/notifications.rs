@@ -99,13 +99,13 @@ fn ours(recorded: &Value, kind: OperationKind, outcome: NoticeOutcome, priority:
         context: &context,
         refusal: None,
     });
-    let notification = Notification {
-        publisher_id: "container-infra.conductor1.example.com".into(),
-        event_type: format!("magnum.cluster.{}", cadf::action(kind)),
+    let notification = Notification::now(
+        "container-infra.conductor1.example.com".into(),
+        format!("magnum.cluster.{}", cadf::action(kind)),
         priority,
         payload,
         context,
-    };
+    );
     notification.to_message()
 }
 

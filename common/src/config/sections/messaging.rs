@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::host_name;
 use crate::config::schema::section;
 use crate::config::value::{Codec, keywords};
+use crate::secret::Secret;
 
 keywords! {
     /// How a client proves its identity to the broker.
@@ -160,6 +161,12 @@ section! {
         /// Topics they are published on.
         topics: Vec<String> as List<Name> = vec!["notifications".to_owned()],
             was [("DEFAULT", "notification_topics")];
+        /// Their broker, if it is another than that of requests.
+        transport_url: Option<Secret> as Opt<BrokerUrl> = None,
+            was [("DEFAULT", "notification_transport_url")];
+        /// How often one is offered again to a broker that did not take it; the next ones wait for it meanwhile. -1:
+        /// until it is taken, 0: never.
+        retry: i64 as Int = -1;
     }
 }
 

@@ -63,6 +63,8 @@ impl From<lapin::Error> for Failure {
     fn from(error: lapin::Error) -> Self {
         if has_code(&error, &AMQPSoftError::NOTFOUND) {
             Self::NoExchange
+        } else if has_code(&error, &AMQPSoftError::ACCESSREFUSED) {
+            Self::Other(PublishError::Forbidden(explain(&error)))
         } else {
             Self::Other(PublishError::Disconnected(explain(&error)))
         }

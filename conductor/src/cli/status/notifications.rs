@@ -1,0 +1,66 @@
+//! Whether other services will hear of clusters: the drivers, their broker, their queues.
+//!
+//! Nothing here stops a service but options that cannot be used: notifications wait for their broker, up to a few
+//! thousand of them.
+
+use magnum_common::config::Settings;
+use magnum_common::rpc::{
+    self, Declaration, OptionsError, RpcOptions, TransportError, notification_queues, topology,
+};
+
+use super::messaging::{CONNECTION_NAME, mismatches, unreachable};
+use super::report::Finding;
+use crate::notifications::Drivers;
+
+const URL: &str = "[oslo_messaging_notifications] transport_url";
+
+/// Looks at `[oslo_messaging_notifications]`.
+pub(super) async fn look(settings: &Settings) -> Finding {
+    let mut finding = Finding::of("Notifications");
+    let drivers = Drivers::named(&settings.oslo_messaging_notifications.driver);
+    for problem in drivers.problems() {
+        finding.warn(problem);
+    }
+    if !drivers.publish() {
+        return finding;
+    }
+    let own = match RpcOptions::for_notifications(settings) {
+        Ok(own) => own,
+        Err(error) => {
+            refuse(&mut finding, &error);
+            return finding;
+        }
+    };
+    let is_own = own.is_some();
+    let options = match own.map_or_else(|| RpcOptions::try_from(settings), Ok) {
+        Ok(options) => options,
+        // Told with the options of messaging.
+        Err(_) => return finding,
+    };
+    if is_own {
+        for problem in options.rabbit.problems() {
+            refuse(&mut finding, &problem);
+        }
+    }
+    let exchange = &settings.default.control_exchange;
+    let declarations: Vec<Declaration> = settings
+        .oslo_messaging_notifications
+        .topics
+        .iter()
+        .flat_map(|topic| notification_queues(topic))
+        .flat_map(|queue| topology::notification_queue(exchange, &queue, &options.rabbit))
+        .filter(|one| matches!(one, Declaration::Queue(_)))
+        .collect();
+    match rpc::inspect(&options, CONNECTION_NAME, &declarations).await {
+        Ok(things) => mismatches(&mut finding, things),
+        // That of the requests is told by itself.
+        Err(_) if !is_own => {}
+        Err(error @ TransportError::Unreachable(_)) => finding.warn(unreachable(URL, &error)),
+        Err(error) => finding.fail(format!("{URL}: {error}. Conductors do not start with it.")),
+    }
+    finding
+}
+
+fn refuse(finding: &mut Finding, error: &OptionsError) {
+    finding.fail(format!("{URL}: {error}. Conductors do not start with it."));
+}
