@@ -22,7 +22,7 @@ use magnum_tests::{TestDatabase, wait};
 use serde_json::Value;
 
 use super::crash_matrix::Subject;
-use super::storms::{Conductors, calm};
+use super::storms::{Conductors, calm, storm};
 
 const PATIENCE: Duration = Duration::from_secs(240);
 
@@ -119,27 +119,8 @@ async fn every_kind_of_change_survives_kills_and_restarts_of_everything() -> Res
     .await?;
 
     let accepted = AtomicUsize::new(0);
-    let weather = async {
-        let all = CLUSTERS * LIFE.len();
-        for event in 1..=9 {
-            let at = event * all / 10;
-            wait::until("requests to be confirmed", PATIENCE, async || {
-                let now = accepted.load(Ordering::Relaxed);
-                ensure!(now >= at, "{now} of {at}");
-                Ok(())
-            })
-            .await?;
-            match event % 3 {
-                0 => broker.restart().await?,
-                1 => conductors.kill_one().await?,
-                _ => {
-                    server.kill().await?;
-                    server.start().await?;
-                }
-            }
-        }
-        Ok(())
-    };
+    let all = CLUSTERS * LIFE.len();
+    let weather = storm(&accepted, all, &broker, &server, &mut conductors);
     let lives = async {
         let lives = futures::stream::iter(&subjects)
             .map(|subject| live(&sender, &database, subject, &accepted))

@@ -179,6 +179,35 @@ impl<'a> Conductors<'a> {
     }
 }
 
+/// Nine times something is killed or restarted, each time when some more of `all` requests were accepted: not when
+/// some time has passed.
+pub async fn storm(
+    accepted: &AtomicUsize,
+    all: usize,
+    broker: &Rabbitmq,
+    server: &Mariadb,
+    conductors: &mut Conductors<'_>,
+) -> Result<()> {
+    for event in 1..=9 {
+        let at = event * all / 10;
+        wait::until("requests to be accepted", PATIENCE, async || {
+            let now = accepted.load(Ordering::Relaxed);
+            ensure!(now >= at, "{now} of {at}");
+            Ok(())
+        })
+        .await?;
+        match event % 3 {
+            0 => broker.restart().await?,
+            1 => conductors.kill_one().await?,
+            _ => {
+                server.kill().await?;
+                server.start().await?;
+            }
+        }
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_requests_survive_kills_and_restarts_of_everything() -> Result<()> {
     const COUNT: usize = 500;
@@ -195,24 +224,8 @@ async fn five_hundred_requests_survive_kills_and_restarts_of_everything() -> Res
     .await?;
 
     let accepted = AtomicUsize::new(0);
-    // Each event comes when some more requests were accepted, not when some time has passed.
     let weather = async {
-        for (event, at) in (1..=9).map(|event| (event, event * COUNT / 10)) {
-            wait::until("requests to be accepted", PATIENCE, async || {
-                let now = accepted.load(Ordering::Relaxed);
-                ensure!(now >= at, "{now} of {at}");
-                Ok(())
-            })
-            .await?;
-            match event % 3 {
-                0 => broker.restart().await?,
-                1 => conductors.kill_one().await?,
-                _ => {
-                    server.kill().await?;
-                    server.start().await?;
-                }
-            }
-        }
+        storm(&accepted, COUNT, &broker, &server, &mut conductors).await?;
         broker.kill().await?;
         broker.start().await?;
         conductors.kill_one().await
