@@ -121,8 +121,8 @@ async fn every_cluster_in_progress_is_swept_once_however_many_conductors_there_a
         ..ground().await?
     };
     let json = sweep.run(&ground).await?.json();
-    assert_eq!(column(&json, "clusters"), [20.0, 60.0, 60.0, 60.0, 20.0]);
-    assert_eq!(column(&json, "conductors"), [1.0, 1.0, 2.0, 4.0, 1.0]);
+    assert_eq!(column(&json, "clusters"), [0.0, 20.0, 60.0, 60.0, 60.0, 20.0]);
+    assert_eq!(column(&json, "conductors"), [1.0, 1.0, 1.0, 2.0, 4.0, 1.0]);
     assert_eq!(json["goals"].as_array().map(Vec::len), Some(6));
     Ok(())
 }

@@ -19,6 +19,7 @@
 //! program = "driver.py"    # relative to the folder
 //! timeout = 3600           # seconds per call
 //! observe_timeout = 60
+//! observe_batch = 500      # for a driver that asks its cloud about many clusters at once
 //! env = ["PATH"]           # names of variables passed through
 //! [settings]               # free values, handed to the driver with every call
 //! root = "/srv/clusters"
@@ -90,6 +91,8 @@ pub struct ExecSpec {
     pub timeout: Duration,
     /// How long one look at clusters in progress may take.
     pub observe_timeout: Duration,
+    /// Most clusters in one look, by a driver that wants them together; unsaid, they are spread over many looks.
+    pub observe_batch: Option<usize>,
     /// The variables of the conductor's environment that the program gets; no others.
     pub env: Vec<String>,
 }

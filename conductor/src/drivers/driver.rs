@@ -25,4 +25,10 @@ pub trait Driver: Send + Sync {
     /// Looks at clusters that are in progress. A cluster without an observation is looked at again later; an
     /// error is about the whole batch.
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError>;
+
+    /// Most clusters in one look, for a driver that wants to see them together. `None`: they are spread over as many
+    /// looks as may run at the same time.
+    fn observe_batch(&self) -> Option<usize> {
+        None
+    }
 }

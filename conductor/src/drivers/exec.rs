@@ -178,6 +178,10 @@ impl Driver for ExecDriver {
         self.call(call).await
     }
 
+    fn observe_batch(&self) -> Option<usize> {
+        self.spec.observe_batch
+    }
+
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
         let mut heard = Heard::new(&self.info.name, "", &NoProgress, [None]);
         let environment = self.environment([("MAGNUM_CALL", protocol::OBSERVE)]);

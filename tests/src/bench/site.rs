@@ -46,9 +46,11 @@ sizes = "any"
 program = "driver.sh"
 timeout = 60
 observe_timeout = 60
+observe_batch = 500
 "#;
 
-/// Has done at once what it is asked; of clusters that it looks at, nothing is new.
+/// Has done at once what it is asked; of clusters that it looks at, nothing is new. It looks at all of a batch together,
+/// as one that lists the stacks of its cloud would.
 const PROGRAM: &str = r#"#!/bin/sh
 if [ "$MAGNUM_CALL" = observe ]; then
     grep -o '"cluster":{"uuid":"[^"]*"' | sed 's/.*:"\(.*\)"/{"cluster": "\1", "result": {}}/'
@@ -153,21 +155,64 @@ impl Site {
         .await?
     }
 
+    /// Somebody who looks at the database without being counted.
+    pub(super) async fn eye(&self) -> Result<Eye> {
+        let url = self.database.plain_url();
+        let connection = tokio::task::spawn_blocking(move || MysqlConnection::establish(&url)).await??;
+        Ok(Eye {
+            connection: Some(connection),
+            asked: 0,
+        })
+    }
+}
+
+/// One connection for looking on, which knows how much of the server's counters is its own doing.
+pub(super) struct Eye {
+    /// Away while a query runs.
+    connection: Option<MysqlConnection>,
+    asked: u64,
+}
+
+impl Eye {
+    /// The number that a query selects as `n`.
+    pub(super) async fn number(&mut self, query: &'static str) -> Result<u64> {
+        self.ask(move |connection| number(connection, query)).await
+    }
+
+    /// Queries of everybody else since the server's start.
+    pub(super) async fn queries_of_others(&mut self) -> Result<u64> {
+        let all = self.counter("Questions").await?;
+        Ok(all.saturating_sub(self.asked))
+    }
+
     /// A counter of the server, as `SHOW GLOBAL STATUS` has it.
-    pub(super) async fn counter(&self, name: &'static str) -> Result<u64> {
+    pub(super) async fn counter(&mut self, name: &'static str) -> Result<u64> {
         #[derive(QueryableByName)]
         struct Status {
             #[diesel(sql_type = Text, column_name = "Value")]
             value: String,
         }
-        let url = self.database.plain_url();
-        tokio::task::spawn_blocking(move || {
-            let mut connection = MysqlConnection::establish(&url)?;
-            let status: Status =
-                sql_query(format!("SHOW GLOBAL STATUS LIKE '{name}'")).get_result(&mut connection)?;
+        let show = format!("SHOW GLOBAL STATUS LIKE '{name}'");
+        self.ask(move |connection| {
+            let status: Status = sql_query(show).get_result(connection)?;
             status.value.parse().context("a counter that is no number")
         })
-        .await?
+        .await
+    }
+
+    async fn ask<T: Send + 'static>(
+        &mut self,
+        query: impl FnOnce(&mut MysqlConnection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.asked += 1;
+        let mut connection = self.connection.take().context("a query that did not return")?;
+        let (connection, answer) = tokio::task::spawn_blocking(move || {
+            let answer = query(&mut connection);
+            (connection, answer)
+        })
+        .await?;
+        self.connection = Some(connection);
+        answer
     }
 }
 

@@ -292,15 +292,21 @@ fn json(value: toml::Value) -> Value {
     }
 }
 
+const SECONDS: (&str, &str) = ("second", "seconds");
+
 fn exec(root: &Section<'_>, problems: &mut Problems<'_>) -> (Option<EngineSpec>, Option<At<String>>) {
     root.require("exec", "[exec] with program = \"driver.py\"", problems);
     let Some(section) = root.table("exec", problems) else {
         return (None, None);
     };
-    section.only(&["program", "timeout", "observe_timeout", "env"], problems);
+    section.only(
+        &["program", "timeout", "observe_timeout", "observe_batch", "env"],
+        problems,
+    );
     section.require("program", "program = \"driver.py\"", problems);
-    let timeout = section.seconds("timeout", problems);
-    let observe_timeout = section.seconds("observe_timeout", problems);
+    let timeout = section.count("timeout", SECONDS, problems);
+    let observe_timeout = section.count("observe_timeout", SECONDS, problems);
+    let observe_batch = section.count("observe_batch", ("cluster", "clusters"), problems);
     let mut env = Vec::new();
     for at in section.texts("env", problems).unwrap_or_default() {
         if at.value.is_empty() || at.value.contains(['=', '\0']) {
@@ -318,6 +324,7 @@ fn exec(root: &Section<'_>, problems: &mut Problems<'_>) -> (Option<EngineSpec>,
         program: program.value.clone(),
         timeout: timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs),
         observe_timeout: observe_timeout.map_or(DEFAULT_OBSERVE_TIMEOUT, Duration::from_secs),
+        observe_batch: observe_batch.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
         env,
     };
     (Some(EngineSpec::Exec(spec)), Some(program))

@@ -129,19 +129,24 @@ impl<'t> Section<'t> {
             .map(|at| at.value)
     }
 
-    /// A number of seconds, 1 or more.
-    pub(super) fn seconds(&self, key: &str, problems: &mut Problems<'_>) -> Option<u64> {
+    /// A whole number of something, 1 or more; its name in singular and plural.
+    pub(super) fn count(
+        &self,
+        key: &str,
+        (one, many): (&str, &str),
+        problems: &mut Problems<'_>,
+    ) -> Option<u64> {
         let read = |value: &'t DeValue<'t>| {
             let number = value.as_integer()?;
             i64::from_str_radix(number.as_str(), number.radix()).ok()
         };
-        let at = self.typed(key, "a whole number of seconds", read, problems)?;
+        let at = self.typed(key, &format!("a whole number of {many}"), read, problems)?;
         match u64::try_from(at.value) {
-            Ok(seconds) if seconds >= 1 => Some(seconds),
+            Ok(count) if count >= 1 => Some(count),
             _ => {
                 problems.add(
                     at.offset,
-                    format!("'{key}' in {} must be 1 second or more", self.title),
+                    format!("'{key}' in {} must be 1 {one} or more", self.title),
                 );
                 None
             }

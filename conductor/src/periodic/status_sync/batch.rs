@@ -22,7 +22,8 @@ use crate::store::polls::{self, Claimed};
 use crate::store::{clusters, node_groups};
 use crate::workflows::{choose_driver, outcome};
 
-/// Most clusters in one observation: its answer should not take longer than a lease.
+/// Most clusters in one look of a driver that does not say how many it wants: a simple one asks its cloud about one
+/// after the other.
 const LARGEST_GROUP: usize = 50;
 
 /// Clusters that this conductor holds for polling.
@@ -155,8 +156,8 @@ impl<'a> Batch<'a> {
         by_driver
             .into_values()
             .flat_map(|group| {
-                let size = group.clusters.len().div_ceil(slots).clamp(1, LARGEST_GROUP);
                 let driver = group.driver;
+                let size = group_size(group.clusters.len(), driver.observe_batch(), slots);
                 chunks(group.clusters, size)
                     .into_iter()
                     .map(move |clusters| Group {
@@ -402,6 +403,13 @@ fn record(
     Ok(Some(after))
 }
 
+/// How many of a driver's clusters are looked at together: as many as it wants, or so few that every slot has some.
+fn group_size(clusters: usize, wanted: Option<usize>, slots: usize) -> usize {
+    wanted
+        .unwrap_or_else(|| clusters.div_ceil(slots).min(LARGEST_GROUP))
+        .max(1)
+}
+
 fn chunks<T>(mut items: Vec<T>, size: usize) -> Vec<Vec<T>> {
     let mut chunks = Vec::new();
     while items.len() > size {
@@ -412,4 +420,19 @@ fn chunks<T>(mut items: Vec<T>, size: usize) -> Vec<Vec<T>> {
         chunks.push(items);
     }
     chunks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_are_spread_over_the_slots_unless_the_driver_wants_them_together() {
+        assert_eq!(group_size(500, None, 32), 16);
+        assert_eq!(group_size(3, None, 32), 1);
+        assert_eq!(group_size(500, None, 1), LARGEST_GROUP);
+        assert_eq!(group_size(500, Some(500), 32), 500);
+        assert_eq!(group_size(500, Some(200), 32), 200);
+        assert_eq!(chunks(vec![1, 2, 3, 4, 5], 2), [vec![1, 2], vec![3, 4], vec![5]]);
+    }
 }

@@ -30,6 +30,7 @@ sizes = "any"
 program = "driver.py"
 timeout = 10
 observe_timeout = 5
+observe_batch = 200
 env = ["PATH", "HOME"]
 
 [settings]
@@ -66,6 +67,7 @@ fn a_whole_manifest_is_read() {
             program: "driver.py".into(),
             timeout: Duration::from_secs(10),
             observe_timeout: Duration::from_secs(5),
+            observe_batch: Some(200),
             env: vec!["PATH".into(), "HOME".into()],
         })
     );
@@ -91,6 +93,7 @@ fn what_is_not_said_has_defaults() {
         (exec.timeout, exec.observe_timeout),
         (DEFAULT_TIMEOUT, DEFAULT_OBSERVE_TIMEOUT)
     );
+    assert_eq!(exec.observe_batch, None);
     assert!(exec.env.is_empty());
 }
 
@@ -208,6 +211,11 @@ fn each_mistake_is_told_with_its_line() {
             "driver.toml:27: 'timeout' in [exec] must be 1 second or more",
         ),
         (
+            "observe_batch = 200",
+            "observe_batch = 0",
+            "driver.toml:29: 'observe_batch' in [exec] must be 1 cluster or more",
+        ),
+        (
             "timeout = 10",
             "timeout = \"10s\"",
             "driver.toml:27: 'timeout' in [exec] must be a whole number of seconds, not a string",
@@ -215,12 +223,12 @@ fn each_mistake_is_told_with_its_line() {
         (
             "env = [\"PATH\", \"HOME\"]",
             "env = \"PATH\"",
-            "driver.toml:29: 'env' in [exec] must be a list of strings, not a string",
+            "driver.toml:30: 'env' in [exec] must be a list of strings, not a string",
         ),
         (
             "[settings]",
             "[[settings]]",
-            "driver.toml:31: 'settings' in the file must be a section [settings], not an array",
+            "driver.toml:32: 'settings' in the file must be a section [settings], not an array",
         ),
         (
             "env = [\"PATH\", \"HOME\"]",
