@@ -134,35 +134,38 @@ fn set_up_mysql(
         .version;
     let is_mariadb = version.to_lowercase().contains("mariadb");
 
-    let mut settings = vec![
-        "SET time_zone = '+00:00'".to_owned(),
-        "SET NAMES utf8mb4".to_owned(),
+    // As few statements as possible: each is a round trip before the first one that anybody asked for.
+    let mut variables = vec![
+        "time_zone = '+00:00'".to_owned(),
         // Errors that diesel hands over as text are told apart by their English wording.
-        "SET lc_messages = 'en_US'".to_owned(),
-        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_owned(),
+        "lc_messages = 'en_US'".to_owned(),
         format!(
-            "SET SESSION innodb_lock_wait_timeout = {}",
+            "innodb_lock_wait_timeout = {}",
             options.lock_timeout.as_secs().max(1)
         ),
     ];
     if !options.mysql_sql_mode.is_empty() {
-        settings.push(format!(
-            "SET SESSION sql_mode = '{}'",
+        variables.push(format!(
+            "sql_mode = '{}'",
             checked_sql_mode(&options.mysql_sql_mode)?
         ));
     }
     if let Some(limit) = options.statement_timeout {
         let limit = read_timeout.map_or(limit, |read| read.min(limit));
-        settings.push(if is_mariadb {
-            format!("SET SESSION max_statement_time = {}", limit.as_secs_f64())
+        variables.push(if is_mariadb {
+            format!("max_statement_time = {}", limit.as_secs_f64())
         } else {
-            format!("SET SESSION max_execution_time = {}", limit.as_millis())
+            format!("max_execution_time = {}", limit.as_millis())
         });
     }
     if let Some(wait) = options.mysql_wsrep_sync_wait {
-        settings.push(format!("SET SESSION wsrep_sync_wait = {wait}"));
+        variables.push(format!("wsrep_sync_wait = {wait}"));
     }
-    for setting in settings {
+    for setting in [
+        "SET NAMES utf8mb4",
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        &format!("SET {}", variables.join(", ")),
+    ] {
         diesel::sql_query(setting).execute(conn)?;
     }
     Ok(())

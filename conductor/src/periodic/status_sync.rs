@@ -36,6 +36,9 @@ use crate::workflows::DriverSource;
 /// Rounds between two sweeps of rows whose cluster is gone.
 const SWEEP_EVERY: u32 = 100;
 
+/// Batches for which rows are added in one statement.
+const NEW_AT_ONCE: usize = 10;
+
 /// How clusters are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
@@ -137,7 +140,7 @@ impl StatusSync {
             if count > 0 {
                 Batch::new(self, claimed).look(shutdown).await?;
             }
-            if count < self.pace.batch {
+            if count < self.pace.batch && !self.add_missing().await? {
                 break;
             }
         }
@@ -146,12 +149,15 @@ impl StatusSync {
 
     async fn claim(&self) -> Result<Vec<Claimed>, magnum_common::db::DbError> {
         let (me, pace, drivers) = (self.me.clone(), self.pace, self.drivers.loaded());
+        let limit = i64::try_from(pace.batch).unwrap_or(i64::MAX);
         self.db
-            .transaction(move |conn| {
-                let limit = u32::try_from(pace.batch).unwrap_or(u32::MAX);
-                polls::add_missing(conn, limit)?;
-                polls::claim(conn, &me, &drivers, pace.lease, i64::from(limit))
-            })
+            .transaction(move |conn| polls::claim(conn, &me, &drivers, pace.lease, limit))
             .await
+    }
+
+    /// Finds clusters that nobody has looked at yet, enough for several batches. `false`: there are none.
+    async fn add_missing(&self) -> Result<bool, magnum_common::db::DbError> {
+        let limit = u32::try_from(self.pace.batch * NEW_AT_ONCE).unwrap_or(u32::MAX);
+        self.db.run(move |conn| polls::add_missing(conn, limit)).await
     }
 }

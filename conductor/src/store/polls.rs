@@ -60,7 +60,7 @@ fn in_progress() -> Vec<&'static str> {
 }
 
 /// Gives rows to clusters that are in progress and have none: a Python conductor's driver began with them, or they
-/// are new.
+/// are new. `false`: there were none, or another conductor added the same.
 pub fn add_missing(conn: &mut AnyConnection, limit: u32) -> Result<bool, DbError> {
     let statuses: Vec<String> = in_progress().iter().map(|status| format!("'{status}'")).collect();
     let insert = format!(

@@ -179,10 +179,12 @@ impl Eye {
         self.ask(move |connection| number(connection, query)).await
     }
 
-    /// Queries of everybody else since the server's start.
+    /// Statements that everybody else has had executed since the server's start. MariaDB counts the preparing of one
+    /// as a question of its own.
     pub(super) async fn queries_of_others(&mut self) -> Result<u64> {
         let all = self.counter("Questions").await?;
-        Ok(all.saturating_sub(self.asked))
+        let prepared = self.counter("Com_stmt_prepare").await?;
+        Ok(all.saturating_sub(prepared).saturating_sub(self.asked))
     }
 
     /// A counter of the server, as `SHOW GLOBAL STATUS` has it.
