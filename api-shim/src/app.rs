@@ -92,7 +92,10 @@ impl Api {
         });
         metric_definitions::describe();
         let shutdown = CancellationToken::new();
-        let patience = SILENCE + settings.api.accept_wait + settings.api.publish_timeout;
+        let patience = SILENCE
+            + settings.api.accept_wait
+            + settings.api.publish_timeout
+            + settings.default.rpc_response_timeout;
         let listener = listen(&settings.api).await?;
         let address = local_address(&listener, &settings.api);
         let mut servers = vec![serve(

@@ -1,21 +1,25 @@
-//! What may be asked of a conductor: one method per cast, the mirror of the conductor's handlers.
+//! What may be asked of a conductor: one method per cast and call, the mirror of the conductor's handlers.
 //!
-//! Guarantee: `Ok` means that the broker has confirmed the message, in a queue that exists. It does not mean
-//! that a conductor has accepted it; a handler that promises more waits for the row.
+//! Guarantee: `Ok` of a cast means that the broker has confirmed the message, in a queue that exists. It does not
+//! mean that a conductor has accepted it; a handler that promises more waits for the row. `Ok` of a call is a
+//! conductor's answer; it is waited for `[DEFAULT] rpc_response_timeout` long.
 
 use std::sync::Arc;
 
 use magnum_common::config::Settings;
 use magnum_common::context::RequestContext;
 use magnum_common::ids::{ClusterUuid, MessageId};
-use magnum_common::model::{Cluster, HealthStatus};
-use magnum_common::objects;
-use magnum_common::rpc::{PublishError, RpcClient, Transport};
+use magnum_common::model::{Cluster, ClusterTemplate, Federation, HealthStatus, NodeGroup};
+use magnum_common::objects::records::Certificate;
+use magnum_common::objects::{self, Received};
+use magnum_common::rpc::{CallError, PublishError, RpcClient, Transport};
 use serde_json::{Map, Value, json};
 
+use crate::validation::actions::Resize;
 use crate::validation::cluster::SENT_FIELDS;
 use crate::validation::cluster::change::ClusterChange;
 use crate::validation::cluster::create::NewCluster;
+use crate::validation::node_group::create::NewNodeGroup;
 
 /// A client of the conductors.
 pub struct ConductorApi {
@@ -80,18 +84,202 @@ impl ConductorApi {
         self.cast(context, "cluster_delete", json!({"uuid": uuid})).await
     }
 
+    /// Asks for another size of a node group.
+    pub async fn cluster_resize(
+        &self,
+        context: &RequestContext,
+        cluster: &Cluster,
+        wanted: &Resize,
+        group: &NodeGroup,
+    ) -> Result<MessageId, PublishError> {
+        self.cast(
+            context,
+            "cluster_resize",
+            json!({
+                "cluster": objects::encode(cluster),
+                "node_count": wanted.node_count,
+                "nodes_to_remove": wanted.nodes_to_remove,
+                "nodegroup": objects::encode(group),
+            }),
+        )
+        .await
+    }
+
+    /// Has a cluster upgraded to another template, beginning with `group`. Returns when the driver has taken it.
+    pub async fn cluster_upgrade(
+        &self,
+        context: &RequestContext,
+        cluster: &Cluster,
+        template: &ClusterTemplate,
+        max_batch_size: i32,
+        group: &NodeGroup,
+    ) -> Result<(), CallError> {
+        self.call(
+            context,
+            "cluster_upgrade",
+            json!({
+                "cluster": objects::encode(cluster),
+                "cluster_template": objects::encode(template),
+                "max_batch_size": max_batch_size,
+                "nodegroup": objects::encode(group),
+            }),
+        )
+        .await
+        .map(drop)
+    }
+
+    /// The certificate of a CA of the cluster; `None` means the one of Kubernetes.
+    pub async fn get_ca_certificate(
+        &self,
+        context: &RequestContext,
+        cluster: &Cluster,
+        kind: Option<&str>,
+    ) -> Result<Certificate, CallError> {
+        let args = json!({"cluster": objects::encode(cluster), "ca_cert_type": kind});
+        self.certificate(context, "get_ca_certificate", args).await
+    }
+
+    /// Has a certificate signed. Only what is set of it travels.
+    pub async fn sign_certificate(
+        &self,
+        context: &RequestContext,
+        cluster: &Cluster,
+        certificate: &Certificate,
+    ) -> Result<Certificate, CallError> {
+        let set = objects::changed_fields(&Certificate::default(), certificate);
+        let certificate = objects::encode_changed(certificate, &set);
+        let args = json!({"cluster": objects::encode(cluster), "certificate": certificate});
+        self.certificate(context, "sign_certificate", args).await
+    }
+
+    async fn certificate(
+        &self,
+        context: &RequestContext,
+        method: &str,
+        args: Value,
+    ) -> Result<Certificate, CallError> {
+        let answer = self.call(context, method, args).await?;
+        let read = Received::<Certificate>::decode(&answer).and_then(|received| received.model());
+        read.map_err(|fault| CallError::BadReply {
+            method: method.to_owned(),
+            reason: fault.message,
+        })
+    }
+
+    /// Has all certificates of a cluster made anew. Returns when the driver has taken them.
+    pub async fn rotate_ca_certificate(
+        &self,
+        context: &RequestContext,
+        cluster: &Cluster,
+    ) -> Result<(), CallError> {
+        let args = json!({"cluster": objects::encode(cluster)});
+        self.call(context, "rotate_ca_certificate", args).await.map(drop)
+    }
+
+    /// Has the credential of a cluster made anew. Returns when the driver has taken it.
+    pub async fn credential_rotate(
+        &self,
+        context: &RequestContext,
+        cluster: &Cluster,
+    ) -> Result<(), CallError> {
+        let args = json!({"cluster": objects::encode(cluster)});
+        self.call(context, "credential_rotate", args).await.map(drop)
+    }
+
+    /// Asks for a new node group.
+    pub async fn nodegroup_create(
+        &self,
+        context: &RequestContext,
+        cluster: &Cluster,
+        new: &NewNodeGroup,
+    ) -> Result<MessageId, PublishError> {
+        let group = objects::encode_changed(&new.group, &new.sent);
+        self.cast(
+            context,
+            "nodegroup_create",
+            json!({"cluster": objects::encode(cluster), "nodegroup": group}),
+        )
+        .await
+    }
+
+    /// Asks for a change of a node group: the group as it shall be, with what differs from `before` marked.
+    pub async fn nodegroup_update(
+        &self,
+        context: &RequestContext,
+        cluster: &Cluster,
+        before: &NodeGroup,
+        after: &NodeGroup,
+    ) -> Result<MessageId, PublishError> {
+        let changed = objects::changed_fields(before, after);
+        let group = objects::encode_with_changes(after, &changed);
+        self.cast(
+            context,
+            "nodegroup_update",
+            json!({"cluster": objects::encode(cluster), "nodegroup": group}),
+        )
+        .await
+    }
+
+    /// Asks for the end of a node group.
+    pub async fn nodegroup_delete(
+        &self,
+        context: &RequestContext,
+        cluster: &Cluster,
+        group: &NodeGroup,
+    ) -> Result<MessageId, PublishError> {
+        self.cast(
+            context,
+            "nodegroup_delete",
+            json!({"cluster": objects::encode(cluster), "nodegroup": objects::encode(group)}),
+        )
+        .await
+    }
+
+    /// Asks for a change of a federation: the federation as it shall be, with what differs from `before` marked.
+    pub async fn federation_update(
+        &self,
+        context: &RequestContext,
+        before: &Federation,
+        after: &Federation,
+        rollback: bool,
+    ) -> Result<MessageId, PublishError> {
+        let changed = objects::changed_fields(before, after);
+        let federation = objects::encode_with_changes(after, &changed);
+        let args = json!({"federation": federation, "rollback": rollback});
+        self.cast(context, "federation_update", args).await
+    }
+
+    /// Asks for the end of a federation.
+    pub async fn federation_delete(
+        &self,
+        context: &RequestContext,
+        uuid: &str,
+    ) -> Result<MessageId, PublishError> {
+        self.cast(context, "federation_delete", json!({"uuid": uuid}))
+            .await
+    }
+
     async fn cast(
         &self,
         context: &RequestContext,
         method: &str,
         args: Value,
     ) -> Result<MessageId, PublishError> {
-        let args = match args {
-            Value::Object(args) => args,
-            _ => Map::new(),
-        };
-        let id = self.rpc.cast(context, method, args).await?;
+        let id = self.rpc.cast(context, method, map_of(args)).await?;
         tracing::info!(rpc.method = method, message.id = %id, "handed to the conductors");
         Ok(id)
+    }
+
+    async fn call(&self, context: &RequestContext, method: &str, args: Value) -> Result<Value, CallError> {
+        let answer = self.rpc.call(context, method, map_of(args)).await?;
+        tracing::info!(rpc.method = method, "answered by a conductor");
+        Ok(answer)
+    }
+}
+
+fn map_of(args: Value) -> Map<String, Value> {
+    match args {
+        Value::Object(args) => args,
+        _ => Map::new(),
     }
 }

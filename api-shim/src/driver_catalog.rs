@@ -12,7 +12,7 @@ use magnum_common::config::Settings;
 use magnum_common::db::Database;
 use magnum_common::drivers::{
     Announcement, DriverInfo, ImageProperties, Registry, ResolutionRequest, ResolutionRules, Resolved,
-    discover, resolve, resolve_stored,
+    discover, for_unrecorded_cluster, resolve, resolve_stored,
 };
 use magnum_common::model::ClusterTemplate;
 
@@ -64,6 +64,13 @@ impl DriverCatalog {
     ) -> Result<Resolved, ApiFault> {
         let registry = self.registry().await?;
         Ok(resolve_stored(template, image_driver, &self.rules, &registry)?)
+    }
+
+    /// The driver that operates the clusters of a stored template. What has built a cluster may operate it, disabled
+    /// since or not. Of several versions it is the highest; a conductor knows which one built a cluster.
+    pub async fn of_cluster(&self, template: &ClusterTemplate) -> Result<DriverInfo, ApiFault> {
+        let registry = self.registry().await?;
+        Ok(for_unrecorded_cluster(template, &self.rules, &registry)?.clone())
     }
 
     async fn registry(&self) -> Result<Registry, ApiFault> {

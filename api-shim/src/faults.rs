@@ -2,11 +2,13 @@
 //!
 //! A handler returns [`ApiFault`]; the middleware [`render`] gives it its body, because only there the request
 //! id and the `Accept` header are at hand. Which error becomes which fault is decided by the `From`
-//! implementations below and nowhere else.
+//! implementations below and in `call`, and nowhere else.
 //!
 //! Guarantee: every 4xx and 5xx has a JSON body with exactly one element in `errors` whose `title` and `detail`
 //! are texts made for users. SQL, paths and internals stay in the log. Differences from Magnum: `request_id` is
 //! filled, and errors of the framework (404 of an unknown route, 405, 406) always have their texts.
+
+mod call;
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -29,6 +31,8 @@ pub enum Origin {
     Controller,
     /// What stands before the handlers: routing, negotiation, the shape of the request.
     Framework,
+    /// The version that is spoken has no such route: told as the framework tells it, with version headers.
+    Version,
 }
 
 /// One failure, on its way to the client.
@@ -80,6 +84,19 @@ impl ApiFault {
         Self::framework(StatusCode::NOT_ACCEPTABLE, text)
     }
 
+    /// 406: `what` came after `spoken`.
+    pub fn later(spoken: Version, what: &str) -> Self {
+        Self {
+            origin: Origin::Version,
+            ..Self::new(
+                StatusCode::NOT_ACCEPTABLE,
+                format!(
+                    "Version {spoken} was requested but the requested API {what} is not supported for this version."
+                ),
+            )
+        }
+    }
+
     /// The same failure under another status.
     pub fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
@@ -114,7 +131,7 @@ impl ApiFault {
             }]});
         }
         let code = match self.origin {
-            Origin::Framework => "",
+            Origin::Framework | Origin::Version => "",
             Origin::Controller if self.status.is_server_error() => "server",
             Origin::Controller => "client",
         };
@@ -124,7 +141,7 @@ impl ApiFault {
             &self.detail
         };
         let title = match self.origin {
-            Origin::Framework => self.status.canonical_reason().unwrap_or(detail),
+            Origin::Framework | Origin::Version => self.status.canonical_reason().unwrap_or(detail),
             // Ends before the first dot, wherever that is: clients print it and compare it.
             Origin::Controller => detail.split('.').next().unwrap_or(detail),
         };

@@ -1,7 +1,7 @@
 //! `magnum-api`: a thin HTTP shim.
 //!
-//! It validates and authorises requests, reads the database, writes cluster templates, and hands everything
-//! that a driver must do to the conductors as a confirmed message. It never calls a driver.
+//! It validates and authorises requests, reads the database, writes cluster templates and quotas, and hands
+//! everything that a driver must do to the conductors as a confirmed message. It never calls a driver.
 //!
 //! | module | topic |
 //! |---|---|

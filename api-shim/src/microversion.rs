@@ -42,10 +42,20 @@ impl Version {
     pub const MAX: Self = Self::minor(15);
     /// `?rollback=` is known.
     pub const ROLLBACK: Self = Self::minor(3);
+    /// `actions/resize` is there.
+    pub const RESIZE: Self = Self::minor(7);
+    /// `actions/upgrade` is there.
+    pub const UPGRADE: Self = Self::minor(8);
+    /// Node groups are there.
+    pub const NODE_GROUPS: Self = Self::minor(9);
     /// A node group may have no node.
     pub const ZERO_NODES: Self = Self::minor(10);
+    /// The rotation of credentials is there.
+    pub const CREDENTIALS: Self = Self::minor(12);
     /// `cluster_id` in place of `stack_id`.
     pub const CLUSTER_ID: Self = Self::minor(13);
+    /// Labels and taints of a node group's nodes.
+    pub const NODE_LABELS: Self = Self::minor(14);
     /// `driver` of a cluster template.
     pub const TEMPLATE_DRIVER: Self = Self::minor(15);
 

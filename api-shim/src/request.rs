@@ -47,6 +47,14 @@ impl Call {
         Ok(Arguments::parse(self.query.as_deref(), known)?)
     }
 
+    /// 406 below the version that has `what`.
+    pub fn since(&self, first: Version, what: &str) -> Result<(), ApiFault> {
+        if self.version < first {
+            return Err(ApiFault::later(self.version, what));
+        }
+        Ok(())
+    }
+
     /// Lets an administrator see every project, as Magnum does for the calls that show, list, update and delete.
     pub fn widen_for_admin(&mut self) {
         if self.context.is_admin() {
@@ -78,12 +86,31 @@ impl<S: Send + Sync> FromRequestParts<S> for Ident {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiFault> {
         match Path::<String>::from_request_parts(parts, state).await {
             Ok(Path(ident)) => Ok(Self(ident)),
-            Err(_) => Err(ApiFault::framework(
-                StatusCode::BAD_REQUEST,
-                "The path is not valid percent-encoded UTF-8",
-            )),
+            Err(_) => Err(unreadable_path()),
         }
     }
+}
+
+/// Two parts of the path: what something belongs to, and what it is called there.
+#[derive(Debug, Clone)]
+pub struct Idents(pub String, pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Idents {
+    type Rejection = ApiFault;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiFault> {
+        match Path::<(String, String)>::from_request_parts(parts, state).await {
+            Ok(Path((of, ident))) => Ok(Self(of, ident)),
+            Err(_) => Err(unreadable_path()),
+        }
+    }
+}
+
+fn unreadable_path() -> ApiFault {
+    ApiFault::framework(
+        StatusCode::BAD_REQUEST,
+        "The path is not valid percent-encoded UTF-8",
+    )
 }
 
 /// Gives a path its one form: no slash at the end, and `/v1` in front unless it is there, as Magnum routes

@@ -7,11 +7,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get, patch, post};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::state::App;
-use crate::v1::{cluster_templates, clusters, mservices, root};
+use crate::v1::{
+    actions, certificates, cluster_templates, clusters, credentials, federations, mservices, node_groups,
+    quotas, root, stats,
+};
 use crate::{faults, health, request};
 
 /// The routes, with everything around them. Innermost first: identity and version, panics, fault bodies, ids.
@@ -36,6 +39,44 @@ pub fn routes(app: Arc<App>) -> Router {
             get(clusters::show)
                 .patch(clusters::update)
                 .delete(clusters::delete),
+        )
+        .route("/v1/clusters/{ident}/actions", MethodRouter::new())
+        .route("/v1/clusters/{ident}/actions/{action}", MethodRouter::new())
+        .route("/v1/clusters/{ident}/actions/resize", post(actions::resize))
+        .route("/v1/clusters/{ident}/actions/upgrade", post(actions::upgrade))
+        .route(
+            "/v1/clusters/{ident}/nodegroups",
+            get(node_groups::list).post(node_groups::create),
+        )
+        .route(
+            "/v1/clusters/{ident}/nodegroups/{group}",
+            get(node_groups::show)
+                .patch(node_groups::update)
+                .delete(node_groups::delete),
+        )
+        .route("/v1/certificates", post(certificates::sign))
+        .route(
+            "/v1/certificates/{cluster}",
+            get(certificates::show).patch(certificates::rotate),
+        )
+        .route("/v1/certificates/{cluster}/{kind}", get(certificates::show_kind))
+        .route("/v1/credentials/{cluster}", patch(credentials::rotate))
+        .route("/v1/quotas", get(quotas::list).post(quotas::create))
+        .route(
+            "/v1/quotas/{project}/{resource}",
+            get(quotas::show).patch(quotas::update).delete(quotas::delete),
+        )
+        .route("/v1/stats", get(stats::show))
+        .route(
+            "/v1/federations",
+            get(federations::list).post(federations::create),
+        )
+        .route("/v1/federations/detail", get(federations::detail))
+        .route(
+            "/v1/federations/{ident}",
+            get(federations::show)
+                .patch(federations::update)
+                .delete(federations::delete),
         )
         .route("/v1/mservices", get(mservices::list))
         .route_layer(from_fn_with_state(Arc::clone(&app), request::enter));

@@ -5,6 +5,9 @@
 
 pub mod cluster_templates;
 pub mod clusters;
+pub mod federations;
+pub mod node_groups;
+pub mod quotas;
 
 use std::time::Duration;
 
@@ -98,6 +101,20 @@ fn page_of(paging: &Paging, sort_key: Option<SortKey>, after: Option<i32>) -> Re
             Direction::Descending => SortDir::Desc,
         },
     })
+}
+
+/// How many clusters and nodes there are, masters included, in one project or in all.
+pub async fn stats(database: &Database, project: Option<String>) -> Result<(i64, i64), ApiFault> {
+    if project.as_deref().is_some_and(|project| project.contains('\0')) {
+        // PostgreSQL cannot be asked for it, and no project is called so.
+        return Ok((0, 0));
+    }
+    reading(database, move |connection| {
+        let project = project.as_deref();
+        let clusters = read::clusters::count(connection, project)?;
+        Ok((clusters, read::clusters::count_nodes(connection, project)?))
+    })
+    .await
 }
 
 /// All services.

@@ -3,7 +3,15 @@
 //! Types of the body first, then policy, then what needs a look-up, then what needs the database's or a
 //! conductor's consent. (Magnum looks images up before it asks whether the caller may create anything.)
 
+mod accepted;
+pub mod actions;
+pub mod certificates;
 pub mod cluster_templates;
 pub mod clusters;
+pub mod credentials;
+pub mod federations;
 pub mod mservices;
+pub mod node_groups;
+pub mod quotas;
 pub mod root;
+pub mod stats;

@@ -3,11 +3,15 @@
 //! Keys stand in Magnum's order. A key is present with null when the attribute is unset, and absent when the
 //! version or the kind of view does not have it.
 
+pub mod certificate;
 pub mod cluster;
 pub mod cluster_template;
 pub mod collection;
+pub mod federation;
 pub mod links;
 pub mod mservice;
+pub mod node_group;
+pub mod quota;
 pub mod root;
 
 use magnum_common::model::Timestamp;

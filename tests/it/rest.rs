@@ -11,11 +11,13 @@
 mod asking;
 mod bad_input;
 mod case;
+mod changing;
 mod compare;
 mod differences;
 mod drivers;
 mod later;
 mod paging;
+mod records;
 mod world;
 
 use std::collections::BTreeMap;
@@ -38,11 +40,15 @@ async fn replay(file: &str) {
     let mut wrong = Vec::new();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, cases) in scenarios {
-        // Requests whose effect is recorded meet a conductor; of the others, only the answer is.
-        let world = match cases.iter().any(Case::waits) {
+        // Requests whose effect is recorded meet a conductor, and those that it answers; of the others, only the API's
+        // answer is.
+        let world = match cases.iter().any(Case::needs_a_conductor) {
             true => World::with_conductor(&cases[0].profile).await,
             false => World::start(&cases[0].profile).await,
         };
+        if cases.iter().any(Case::signs) {
+            world.make_keys().await;
+        }
         let mut saved = BTreeMap::new();
         for case in &cases {
             if let Some(reason) = later::reason(&case.case) {
@@ -90,6 +96,13 @@ files! {
     clusters_patch,
     mservices,
     driver_resolution,
+    nodegroups,
+    actions,
+    certificates,
+    credentials,
+    quotas,
+    stats,
+    federations,
 }
 
 #[test]

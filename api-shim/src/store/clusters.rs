@@ -7,7 +7,7 @@ use magnum_common::db::read::{self, SortKey, Tenancy};
 use magnum_common::db::{AnyConnection, Database, DbError};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, TemplateUuid};
-use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
+use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup, Role};
 
 use super::{Failure, Ident, only, page_of, reading};
 use crate::faults::ApiFault;
@@ -104,33 +104,49 @@ pub async fn find(
     ident: String,
 ) -> Result<FoundCluster, ApiFault> {
     let tenancy = Tenancy::of(context);
-    reading(database, move |connection| {
-        let found = match Ident::of(&ident) {
-            Ident::Uuid(uuid) => {
-                let uuid = ClusterUuid::from(uuid);
-                read::clusters::find_by_uuid(connection, &tenancy, &uuid)?
-                    .into_iter()
-                    .collect()
-            }
-            Ident::Name(name) => read::clusters::find_by_name(connection, &tenancy, &name)?,
-        };
-        let cluster = only(
-            found,
-            || Fault::cluster_not_found(&ident),
-            "Multiple clusters exist with same name. Please use the cluster uuid instead.",
-        )?;
-        let node_groups = read::node_groups::of_clusters(connection, std::slice::from_ref(&cluster.uuid))?
-            .remove(&cluster.uuid)
-            .unwrap_or_default();
-        let template =
-            templates_of(connection, std::slice::from_ref(&cluster))?.remove(&cluster.cluster_template_id);
-        Ok(FoundCluster {
-            cluster,
-            node_groups,
-            template,
-        })
+    reading(database, move |connection| look_up(connection, &tenancy, &ident)).await
+}
+
+/// The same inside of a piece of work.
+pub(super) fn look_up(
+    connection: &mut AnyConnection,
+    tenancy: &Tenancy,
+    ident: &str,
+) -> Result<FoundCluster, Failure> {
+    let found = match Ident::of(ident) {
+        Ident::Uuid(uuid) => {
+            let uuid = ClusterUuid::from(uuid);
+            read::clusters::find_by_uuid(connection, tenancy, &uuid)?
+                .into_iter()
+                .collect()
+        }
+        Ident::Name(name) => read::clusters::find_by_name(connection, tenancy, &name)?,
+    };
+    let cluster = only(
+        found,
+        || Fault::cluster_not_found(ident),
+        "Multiple clusters exist with same name. Please use the cluster uuid instead.",
+    )?;
+    let node_groups = read::node_groups::of_clusters(connection, std::slice::from_ref(&cluster.uuid))?
+        .remove(&cluster.uuid)
+        .unwrap_or_default();
+    let template =
+        templates_of(connection, std::slice::from_ref(&cluster))?.remove(&cluster.cluster_template_id);
+    Ok(FoundCluster {
+        cluster,
+        node_groups,
+        template,
     })
-    .await
+}
+
+impl FoundCluster {
+    /// The default group of its workers.
+    pub fn default_worker(&self) -> Result<&NodeGroup, Fault> {
+        self.node_groups
+            .iter()
+            .find(|group| group.is_default && !group.is_master())
+            .ok_or_else(|| Fault::node_group_not_found(Role::Worker.default_group_name()))
+    }
 }
 
 /// Whether a conductor has made the row yet.

@@ -8,21 +8,21 @@
 //! not dropped by the conductor later; a template that its owner has hidden meanwhile does not hide the cluster.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use magnum_common::error::{Exception, Fault};
-use magnum_common::ids::ClusterUuid;
 use magnum_common::model::ClusterTemplate;
 use serde_json::{Value, json};
 
+use super::accepted::{self, Promised};
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::{self, Rule, Target};
 use crate::request::{Body, Call, Ident};
 use crate::state::App;
+use crate::validation::cluster::status::Change;
 use crate::validation::query::{PAGING, Paging};
 use crate::validation::{body, cluster, patch};
 use crate::views::cluster::Parts;
@@ -114,7 +114,7 @@ pub async fn create(
     resolved.driver.master_size.check(new.master_count)?;
 
     app.conductor.cluster_create(&call.context, &new).await?;
-    wait_until_accepted(&app, &new.cluster.uuid).await;
+    accepted::wait(&app, Promised::Cluster(&new.cluster.uuid)).await;
     Ok((StatusCode::ACCEPTED, Json(json!({"uuid": new.cluster.uuid}))))
 }
 
@@ -147,31 +147,6 @@ async fn image_driver(
     Ok(image.for_resolution(ident).magnum_driver)
 }
 
-const FIRST_LOOK: Duration = Duration::from_millis(5);
-const LONGEST_PAUSE: Duration = Duration::from_millis(250);
-
-/// Waits until a conductor has made the row, looking again after ever longer pauses. An outage of the database
-/// ends the wait early: the request is safe in its queue.
-async fn wait_until_accepted(app: &App, uuid: &ClusterUuid) {
-    let wait = async {
-        let mut pause = FIRST_LOOK;
-        loop {
-            tokio::time::sleep(pause).await;
-            match store::clusters::exists(&app.database, uuid.clone()).await {
-                Ok(false) => pause = (pause * 2).min(LONGEST_PAUSE),
-                Ok(true) | Err(_) => break,
-            }
-        }
-    };
-    if tokio::time::timeout(app.accept_wait, wait).await.is_err() {
-        tracing::warn!(
-            magnum.cluster.uuid = %uuid,
-            waited_ms = u64::try_from(app.accept_wait.as_millis()).unwrap_or(u64::MAX),
-            "no conductor has accepted the new cluster yet; it will be made when one does"
-        );
-    }
-}
-
 /// `PATCH /v1/clusters/{ident}`
 pub async fn update(
     State(app): State<Arc<App>>,
@@ -191,7 +166,7 @@ pub async fn update(
     let target = Target::of(found.cluster.project_id.as_deref());
     policy::authorize(Rule::ClusterUpdate, &call.context, &target)?;
     let change = cluster::change::change(&patch, &found.cluster, &found.node_groups, call.version)?;
-    cluster::change::check_updatable(found.cluster.status)?;
+    cluster::status::check(Change::Update, found.cluster.status)?;
     app.conductor
         .cluster_update(&call.context, &found.cluster, &change, rollback)
         .await?;

@@ -89,6 +89,12 @@ pub enum Kind {
     Uuid,
     /// A dictionary whose values are texts, numbers or booleans, and are kept as texts.
     Labels,
+    /// A dictionary of texts.
+    Strings,
+    /// A list of dictionaries of texts.
+    ListOfStrings,
+    /// A list of texts.
+    Texts,
     /// IPv4 addresses, separated by commas.
     DnsServers,
     /// Taken as it is, because it is ignored or read-only.
@@ -319,6 +325,50 @@ mod tests {
         assert!(refusal(&json!({"labels": {"a": null}})).contains("got '<class 'NoneType'>'"));
         assert!(refusal(&json!({"labels": {"a": []}})).contains("got '<class 'list'>'"));
         assert!(refusal(&json!({"labels": "x"})).contains("attribute thing. Value:"));
+    }
+
+    #[test]
+    fn lists_and_dictionaries_of_texts_hold_nothing_but_texts() {
+        const FIELDS: &[Field] = &[
+            Field::new("map", Kind::Strings),
+            Field::new("maps", Kind::ListOfStrings),
+            Field::new("texts", Kind::Texts),
+        ];
+        let good = json!({"map": {"a": "b"}, "maps": [{"a": "b"}, {}], "texts": ["0", ""]});
+        assert_eq!(Value::Object(read("thing", &good, FIELDS).unwrap()), good);
+        for (body, told) in [
+            (
+                json!({"map": "x"}),
+                "attribute thing. Value: '{'map': 'x'}'. Value not a valid dict: x",
+            ),
+            (
+                json!({"map": {"a": 1}}),
+                "attribute map. Value: '{'a': 1}'. Wrong type. Expected '<class 'str'>', got '<class 'int'>'",
+            ),
+            (json!({"maps": {}}), "Value not a valid list: {}"),
+            (json!({"maps": ["k"]}), "Value not a valid dict: k"),
+            (
+                json!({"maps": [{"a": null}]}),
+                "attribute maps. Value: '[{'a': None}]'. Wrong type.",
+            ),
+            (json!({"texts": "0"}), "Value not a valid list: 0"),
+            (
+                json!({"texts": [0]}),
+                "attribute texts. Value: '[0]'. Wrong type.",
+            ),
+        ] {
+            let fault = read("thing", &body, FIELDS).unwrap_err();
+            assert!(fault.message.contains(told), "{}", fault.message);
+        }
+        let mut patched = Map::from_iter([("map".to_owned(), json!("{}"))]);
+        let fault = check(&mut patched, &Map::new(), FIELDS).unwrap_err();
+        assert!(
+            fault
+                .message
+                .ends_with("Expected '{<class 'str'>: <class 'str'>}', got '<class 'str'>'"),
+            "{}",
+            fault.message
+        );
     }
 
     #[test]

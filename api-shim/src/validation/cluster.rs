@@ -1,7 +1,9 @@
-//! What the attributes of a cluster are; [`create`] composes a new one, [`change`] says what a patch may do.
+//! What the attributes of a cluster are; [`create`] composes a new one, [`change`] says what a patch may do,
+//! [`status`] when it may be changed.
 
 pub mod change;
 pub mod create;
+pub mod status;
 
 use magnum_common::model::ClusterStatus;
 
@@ -56,7 +58,8 @@ pub const FIELDS: &[Field] = &[
     Field::read_only("updated_at"),
 ];
 
-const STATUSES: &[&str] = &{
+/// Every status, as text.
+pub const STATUSES: &[&str] = &{
     let mut texts = [""; ClusterStatus::ALL.len()];
     let mut at = 0;
     while at < texts.len() {
@@ -81,6 +84,7 @@ pub const PATCH_RULES: Rules = Rules {
     ],
     mandatory: &["cluster_template_id"],
     dictionaries: &["labels", "health_status_reason"],
+    lists: &[],
 };
 
 /// The fields of a new cluster that travel to the conductor; the others are its to set.

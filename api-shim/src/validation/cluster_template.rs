@@ -74,6 +74,7 @@ pub const PATCH_RULES: Rules = Rules {
         "hidden",
     ],
     dictionaries: &["labels"],
+    lists: &[],
 };
 
 /// `driver` below the microversion that has it: null is as good as absent, a value is refused.

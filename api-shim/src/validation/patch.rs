@@ -10,6 +10,8 @@
 //!
 //! Guarantee: all operations apply, in order, or none.
 
+mod membership;
+
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
 use magnum_common::error::{Exception, Fault};
@@ -17,6 +19,8 @@ use serde_json::{Map, Value, json};
 
 use super::body::invalid;
 use super::python::{parse_literal, repr, str_of, type_name};
+
+pub use self::membership::Membership;
 
 /// What a resource allows to be patched.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +31,8 @@ pub struct Rules {
     pub mandatory: &'static [&'static str],
     /// Attributes that hold a dictionary.
     pub dictionaries: &'static [&'static str],
+    /// Attributes that hold a list, and are replaced as a whole.
+    pub lists: &'static [&'static str],
 }
 
 /// Attributes that are internal for every resource.
@@ -204,7 +210,8 @@ fn check_value(value: &Value, path: &str, rules: &Rules) -> Result<(), Fault> {
         Value::String(_) | Value::Bool(_) => true,
         Value::Number(number) => !number.is_f64(),
         Value::Object(_) => whole && rules.dictionaries.contains(&name),
-        Value::Array(_) | Value::Null => false,
+        Value::Array(_) => whole && rules.lists.contains(&name),
+        Value::Null => false,
     };
     if fits {
         return Ok(());
@@ -271,8 +278,9 @@ fn refuse_add(operation: &Operation, object: &Map<String, Value>) -> Result<(), 
 fn rfc6902(operation: &Operation, rules: &Rules) -> Result<PatchOperation, String> {
     let path = PointerBuf::parse(operation.path.clone()).map_err(|error| error.to_string())?;
     let (name, whole) = operation.attribute();
+    let holds_many = rules.dictionaries.contains(&name) || rules.lists.contains(&name);
     let value = match &operation.value {
-        Some(Value::String(text)) if whole && rules.dictionaries.contains(&name) => parse_literal(text)?,
+        Some(Value::String(text)) if whole && holds_many => parse_literal(text)?,
         Some(value) => value.clone(),
         None => json!(null),
     };
@@ -291,6 +299,7 @@ mod tests {
         internal: &["stack_id"],
         mandatory: &["image_id"],
         dictionaries: &["labels"],
+        lists: &[],
     };
 
     fn object() -> Map<String, Value> {

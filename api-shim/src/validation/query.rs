@@ -98,21 +98,24 @@ pub struct Paging {
 impl Paging {
     /// Reads the four arguments. `max_limit` is `[api] max_limit`.
     pub fn from_arguments(arguments: &Arguments, max_limit: u32) -> Result<Self, Fault> {
+        Self::read(arguments, max_limit, uuid_marker)
+    }
+
+    /// The same for a collection whose markers are numbers of rows.
+    pub fn numbered(arguments: &Arguments, max_limit: u32) -> Result<Self, Fault> {
+        Self::read(arguments, max_limit, number_marker)
+    }
+
+    fn read(
+        arguments: &Arguments,
+        max_limit: u32,
+        read_marker: fn(&str) -> Result<String, Fault>,
+    ) -> Result<Self, Fault> {
         let limit = match arguments.get("limit") {
             None => max_limit,
             Some(text) => limit(text)?.min(max_limit),
         };
-        let marker = arguments
-            .get("marker")
-            .map(|text| match uuid::Uuid::try_parse(text) {
-                Ok(uuid) => Ok(uuid.to_string()),
-                Err(_) => Err(invalid(
-                    "marker",
-                    &Value::String(text.to_owned()),
-                    &format!("unable to convert to uuid. Error: Expected a uuid but received {text}."),
-                )),
-            })
-            .transpose()?;
+        let marker = arguments.get("marker").map(read_marker).transpose()?;
         let direction = match arguments.get("sort_dir") {
             None | Some("asc") => Direction::Ascending,
             Some("desc") => Direction::Descending,
@@ -132,13 +135,30 @@ impl Paging {
     }
 }
 
-fn limit(text: &str) -> Result<u32, Fault> {
-    let number: i128 = text.trim().parse().map_err(|_| {
+fn uuid_marker(text: &str) -> Result<String, Fault> {
+    uuid::Uuid::try_parse(text)
+        .map(|uuid| uuid.to_string())
+        .map_err(|_| {
+            let reason = format!("unable to convert to uuid. Error: Expected a uuid but received {text}.");
+            invalid("marker", &Value::String(text.to_owned()), &reason)
+        })
+}
+
+fn number_marker(text: &str) -> Result<String, Fault> {
+    integer("marker", text).map(|number| number.to_string())
+}
+
+fn integer(name: &str, text: &str) -> Result<i128, Fault> {
+    text.trim().parse().map_err(|_| {
         let value = Value::String(text.to_owned());
         let reason =
             format!("unable to convert to int. Error: invalid literal for int() with base 10: '{text}'");
-        invalid("limit", &value, &reason)
-    })?;
+        invalid(name, &value, &reason)
+    })
+}
+
+fn limit(text: &str) -> Result<u32, Fault> {
+    let number = integer("limit", text)?;
     if number <= 0 {
         return Err(Fault::new(Exception::Invalid, "Limit must be positive"));
     }
@@ -201,6 +221,21 @@ mod tests {
         assert_eq!(
             paging("sort_dir=up"),
             Err("Invalid sort direction: up. Acceptable values are 'asc' or 'desc'".into())
+        );
+    }
+
+    #[test]
+    fn markers_may_be_numbers() {
+        let numbered = |query: &str| {
+            Arguments::parse(Some(query), PAGING)
+                .and_then(|arguments| Paging::numbered(&arguments, 1000))
+                .map_err(|fault| fault.message)
+        };
+        assert_eq!(numbered("marker=07").unwrap().marker.as_deref(), Some("7"));
+        assert!(
+            numbered("marker=x")
+                .unwrap_err()
+                .contains("attribute marker. Value: 'x'. unable to convert to int.")
         );
     }
 

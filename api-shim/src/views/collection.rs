@@ -17,19 +17,34 @@ pub fn page(
     last: Option<&str>,
     paging: &Paging,
 ) -> Value {
+    filtered_page(base, resource, key, items, last, paging, &[])
+}
+
+/// The same of a collection that the client has filtered: `next` keeps the filters.
+pub fn filtered_page(
+    base: &str,
+    resource: &str,
+    key: &str,
+    items: Vec<Value>,
+    last: Option<&str>,
+    paging: &Paging,
+    filters: &[(&str, &str)],
+) -> Value {
     let full = u32::try_from(items.len()).is_ok_and(|count| count >= paging.limit);
     let mut page = Map::new();
     page.insert(key.to_owned(), Value::Array(items));
     if let (true, Some(marker)) = (full, last) {
-        let sort_key = utf8_percent_encode(&paging.sort_key, UNRESERVED);
-        page.insert(
-            "next".to_owned(),
-            Value::String(format!(
-                "{base}/v1/{resource}?sort_key={sort_key}&sort_dir={}&limit={}&marker={marker}",
-                paging.direction.as_str(),
-                paging.limit
-            )),
+        let escaped = |text| utf8_percent_encode(text, UNRESERVED);
+        let mut next = format!(
+            "{base}/v1/{resource}?sort_key={}&sort_dir={}&limit={}&marker={marker}",
+            escaped(&paging.sort_key),
+            paging.direction.as_str(),
+            paging.limit
         );
+        for (name, value) in filters {
+            next.push_str(&format!("&{name}={}", escaped(value)));
+        }
+        page.insert("next".to_owned(), Value::String(next));
     }
     Value::Object(page)
 }
@@ -61,6 +76,17 @@ mod tests {
         assert_eq!(
             page["next"],
             "http://h/v1/clusters/detail?sort_key=created_at&sort_dir=desc&limit=2&marker=u2"
+        );
+    }
+
+    #[test]
+    fn filters_are_kept() {
+        let paging = paging("limit=1");
+        let filters = [("role", "a b&c")];
+        let page = filtered_page("http://h", "x", "x", vec![json!(1)], Some("u"), &paging, &filters);
+        assert_eq!(
+            page["next"],
+            "http://h/v1/x?sort_key=id&sort_dir=asc&limit=1&marker=u&role=a%20b%26c"
         );
     }
 

@@ -20,8 +20,7 @@ pub fn versions(base: &str) -> Value {
     })
 }
 
-/// `GET /v1`. Names every collection of the contract, also those that answer 404 for now: clients read the
-/// document for its shape.
+/// `GET /v1`.
 pub fn v1(base: &str) -> Value {
     let mut document = Map::new();
     document.insert("id".into(), json!("v1"));

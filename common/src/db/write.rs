@@ -1,6 +1,7 @@
 //! Writes that both programs make, and the ones whose rules belong to the table.
 
 pub mod cluster_templates;
+pub mod quotas;
 pub mod services;
 pub mod unless_exists;
 

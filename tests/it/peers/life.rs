@@ -35,8 +35,22 @@ const WITH_MAGNUMS_API: &[&str] = &[
     "delete",
 ];
 
-/// Those for which our API has the routes.
-const WITH_OUR_API: &[&str] = &["templates", "create", "update", "services", "failing", "delete"];
+/// Those that our API can tell: all but what is asked of Nova.
+const WITH_OUR_API: &[&str] = &[
+    "templates",
+    "create",
+    "update",
+    "resize",
+    "node_groups",
+    "upgrade",
+    "certificates",
+    "credentials",
+    "quotas",
+    "statistics",
+    "services",
+    "failing",
+    "delete",
+];
 
 /// Which API the client talks to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

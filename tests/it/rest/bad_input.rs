@@ -117,7 +117,7 @@ async fn methods_and_paths_that_do_not_exist_are_told_without_a_version() {
         ("PUT", "/v1/clusters", 405),
         ("DELETE", "/v1/clusters", 405),
         ("POST", "/v1/mservices", 405),
-        ("GET", "/v1/quotas", 404),
+        ("GET", "/v1/bays", 404),
         ("GET", "/v1/clusters/x/y/z", 404),
     ] {
         let answer = world.ask("alice", method, path, "").await;

@@ -59,9 +59,17 @@ pub struct Response {
 }
 
 impl Case {
-    /// Whether it shows what a conductor has done.
-    pub fn waits(&self) -> bool {
-        self.setup.iter().any(|setup| setup.wait.is_some())
+    /// Whether it shows what a conductor has done, or its answer.
+    pub fn needs_a_conductor(&self) -> bool {
+        let is_answered = ["/certificates", "/credentials", "/actions/upgrade"]
+            .iter()
+            .any(|part| self.request.path.contains(part));
+        is_answered || self.setup.iter().any(|setup| setup.wait.is_some())
+    }
+
+    /// Whether it wants a signature.
+    pub fn signs(&self) -> bool {
+        self.request.method == "POST" && self.request.path.starts_with("/v1/certificates")
     }
 
     /// `group/scenario`, and the profile.

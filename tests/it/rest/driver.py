@@ -25,7 +25,13 @@ elif call == "create":
         "coe_version": "v1.31.4",
     }
     answer = {"result": {"cluster": changes, "node_groups": [nodes(group) for group in request["node_groups"]]}}
+elif call == "rotate_credential":
+    answer = {"result": {}}
 else:
     # The recording was made while these went on.
-    answer = {"result": {"cluster": {"status": f"{call.upper()}_IN_PROGRESS"}}}
+    action = "DELETE" if call == "delete" else "UPDATE"
+    answer = {"result": {"cluster": {"status": f"{action}_IN_PROGRESS"}}}
+    if call == "create_nodegroup":
+        group = {"uuid": request["node_group"], "status": "CREATE_IN_PROGRESS", "stack_id": cluster["stack_id"]}
+        answer["result"]["node_groups"] = [group]
 print(json.dumps(answer))

@@ -14,13 +14,23 @@ use magnum_conductor::drivers::exec::guard::GuardProgram;
 use magnum_tests::process::built;
 use magnum_tests::run_dir::run_dir;
 
-/// Name, whether it is beta, and the operating system that it provides.
-pub const DRIVERS: [(&str, bool, &str); 5] = [
-    ("fake_alpha", false, "ubuntu"),
-    ("fake_mid", false, "ubuntu"),
-    ("fake_preview", true, "flatcar"),
-    ("fake_zeta", false, "ubuntu"),
-    ("zz_fake_beta", true, "ubuntu"),
+/// Name, whether it is beta, the operating system that it provides, and what it can do besides.
+pub const DRIVERS: [(&str, bool, &str, &[&str]); 5] = [
+    (
+        "fake_alpha",
+        false,
+        "ubuntu",
+        &["remove_named_nodes", "upgrade", "rotate_ca", "rotate_credential"],
+    ),
+    ("fake_mid", false, "ubuntu", &[]),
+    ("fake_preview", true, "flatcar", &[]),
+    (
+        "fake_zeta",
+        false,
+        "ubuntu",
+        &["remove_named_nodes", "upgrade", "resize_masters"],
+    ),
+    ("zz_fake_beta", true, "ubuntu", &[]),
 ];
 
 const PROGRAM: &str = include_str!("driver.py");
@@ -30,13 +40,14 @@ fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let folder = run_dir().unwrap().folder("recorded-drivers").unwrap();
-        for (name, beta, os) in DRIVERS {
+        for (name, beta, os, can) in DRIVERS {
             let own = folder.join(name);
             fs::create_dir(&own).unwrap();
+            let can: String = can.iter().map(|name| format!("{name} = true\n")).collect();
             let manifest = format!(
                 "[driver]\nname = \"{name}\"\nversion = \"1.0.0\"\nengine = \"exec\"\nbeta = {beta}\n\n\
                  [[provides]]\nserver_type = \"vm\"\nos = \"{os}\"\ncoe = \"kubernetes\"\n\n\
-                 [exec]\nprogram = \"driver.py\"\n"
+                 [capabilities]\n{can}\n[exec]\nprogram = \"driver.py\"\n"
             );
             fs::write(own.join("driver.toml"), manifest).unwrap();
             let program = own.join("driver.py");

@@ -13,19 +13,10 @@ pub const LATER: &[(&str, &str)] = &[
     ("clusters/create-master-flavor-missing/post", NOVA),
     ("clusters/create-fixed-missing/post", NEUTRON),
     ("clusters/create-subnet-missing/post", NEUTRON),
-    // Routes of a later issue.
-    ("clusters/create-minimal/ngs", NODE_GROUPS),
-    ("clusters/create-minimal/ng", NODE_GROUPS),
-    ("clusters/create-full/master-ng", NODE_GROUPS),
-    ("clusters/create-min-node-count-label/ng", NODE_GROUPS),
-    ("clusters/create-driver-fails/ngs", NODE_GROUPS),
-    ("clusters_patch/effect-node-count/ng", NODE_GROUPS),
-    ("clusters_patch/effect-driver-fails/ng", NODE_GROUPS),
 ];
 
 const NOVA: &str = "flavors and key pairs are looked up in Nova with the caller's token";
 const NEUTRON: &str = "networks are looked up in Neutron with the caller's token";
-const NODE_GROUPS: &str = "the routes of node groups";
 
 /// What a case waits for.
 pub fn reason(case: &str) -> Option<&'static str> {

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection as _;
+use diesel::prelude::*;
 use magnum_api_shim::Api;
 use magnum_common::config::{AuthStrategy, CertManagerType, DatabaseSection, KeyType, Settings};
+use magnum_common::db::schema::conductor_operation;
 use magnum_common::db::{Database, DbError, migrate};
 use magnum_common::rpc::{self, Request, RpcServer, Transport};
 use magnum_common::secret::Secret;
@@ -96,14 +98,16 @@ async fn template_file() -> &'static PathBuf {
         let database = open(&test).await;
         let rows = std::fs::read_to_string(fixtures().join("db/sample-rows.sqlite.sql")).unwrap();
         execute(&database, rows).await;
-        for (name, beta, os) in DRIVERS {
+        for (name, beta, os, can) in DRIVERS {
             let beta = i32::from(beta);
+            let can: Vec<String> = can.iter().map(|name| format!("\"{name}\": true")).collect();
+            let can = can.join(", ");
             execute(
                 &database,
                 format!(
                     "insert into conductor_driver (conductor, host, name, version, beta, cluster_types, \
                      capabilities, master_size_rule, announced_ms) values ('c:1', 'c', '{name}', '1.0.0', {beta}, \
-                     '[{{\"server_type\": \"vm\", \"os\": \"{os}\", \"coe\": \"kubernetes\"}}]', '{{}}', 'odd', \
+                     '[{{\"server_type\": \"vm\", \"os\": \"{os}\", \"coe\": \"kubernetes\"}}]', '{{{can}}}', 'odd', \
                      cast(strftime('%s', 'now') as integer) * 1000 + 3600000)"
                 ),
             )
@@ -325,6 +329,45 @@ impl World {
         })
         .await
         .unwrap();
+        self.settle().await;
+    }
+
+    /// Waits until the drivers have returned. The recording's waits look at a status, which Magnum writes after that
+    /// and our conductor before.
+    async fn settle(&self) {
+        wait::until("every driver call to return", PATIENCE, async || {
+            let open: Vec<(String, String)> = self
+                .database
+                .run(|connection| {
+                    let open = ["queued", "running", "retrying", "observing"];
+                    Ok(conductor_operation::table
+                        .filter(conductor_operation::state.eq_any(open))
+                        .select((conductor_operation::cluster_uuid, conductor_operation::state))
+                        .load(connection)?)
+                })
+                .await
+                .unwrap();
+            // What waits for one that is being observed waits for the end of the test.
+            let observed = |cluster: &str| {
+                open.iter()
+                    .any(|(of, state)| of == cluster && state == "observing")
+            };
+            match open
+                .iter()
+                .find(|(cluster, state)| state != "observing" && !(state == "queued" && observed(cluster)))
+            {
+                None => Ok(()),
+                Some((cluster, state)) => Err(format!("{cluster}: {state}")),
+            }
+        })
+        .await
+        .unwrap();
+    }
+
+    /// Gives the cluster of the recording certificates with keys: its rows come without.
+    pub async fn make_keys(&self) {
+        let answer = self.ask("alice", "PATCH", "/v1/certificates/prod", "").await;
+        assert_eq!(answer.status, 202, "{}", answer.body);
     }
 
     /// Sends a request of a test's own as `user` (empty: nobody) in the latest version.

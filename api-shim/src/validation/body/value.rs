@@ -83,6 +83,25 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
             )),
         },
         Kind::Labels => labels(field, value, mode),
+        Kind::Strings => {
+            strings(field, value, value, mode)?;
+            check_size(field.name, value)?;
+            Ok(value.clone())
+        }
+        Kind::ListOfStrings => {
+            for item in list(field, value, mode, "[{<class 'str'>: <class 'str'>}]")? {
+                strings(field, value, item, mode)?;
+            }
+            check_size(field.name, value)?;
+            Ok(value.clone())
+        }
+        Kind::Texts => {
+            let items = list(field, value, mode, "[<class 'str'>]")?;
+            match items.iter().find(|item| !item.is_string()) {
+                Some(other) => Err(element_type(field, value, other)),
+                None => Ok(value.clone()),
+            }
+        }
         Kind::DnsServers => {
             let servers = text(field, value)?;
             let valid = |server: &str| server.trim().parse::<std::net::Ipv4Addr>().is_ok();
@@ -98,6 +117,40 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
             Ok(value.clone())
         }
     }
+}
+
+/// `whole` is the attribute's value, of which `value` is all or an element.
+fn strings(field: &Field, whole: &Value, value: &Value, mode: Mode<'_>) -> Result<(), Fault> {
+    let Value::Object(map) = value else {
+        return Err(match mode {
+            Mode::Convert(argument, body) => {
+                let reason = format!("Value not a valid dict: {}", str_of(value));
+                invalid(argument, body, &reason)
+            }
+            Mode::AsIs => wrong_type(field, value, "{<class 'str'>: <class 'str'>}"),
+        });
+    };
+    match map.values().find(|inner| !inner.is_string()) {
+        Some(other) => Err(element_type(field, whole, other)),
+        None => Ok(()),
+    }
+}
+
+fn list<'a>(field: &Field, value: &'a Value, mode: Mode<'_>, expected: &str) -> Result<&'a [Value], Fault> {
+    match (value, mode) {
+        (Value::Array(items), _) => Ok(items),
+        (_, Mode::Convert(argument, body)) => {
+            let reason = format!("Value not a valid list: {}", str_of(value));
+            Err(invalid(argument, body, &reason))
+        }
+        (_, Mode::AsIs) => Err(wrong_type(field, value, expected)),
+    }
+}
+
+/// The fault for something inside of a list or dictionary that is no text.
+fn element_type(field: &Field, whole: &Value, inner: &Value) -> Fault {
+    let reason = format!("Wrong type. Expected '<class 'str'>', got '{}'", type_name(inner));
+    invalid(field.name, whole, &reason)
 }
 
 fn text<'a>(field: &Field, value: &'a Value) -> Result<&'a str, Fault> {

@@ -1,6 +1,6 @@
 //! What a patch may change of a cluster: the default workers' count, and the health that a monitor reports.
 
-use magnum_common::error::{Exception, Fault};
+use magnum_common::error::Fault;
 use magnum_common::model::{Cluster, ClusterStatus, HealthStatus, NodeGroup, StringMap};
 use serde_json::{Map, Value, json};
 
@@ -9,21 +9,8 @@ use super::{FIELDS, PATCH_RULES};
 use crate::microversion::Version;
 use crate::validation::body::{check, invalid};
 use crate::validation::labels;
+use crate::validation::node_group::rules::check_resize;
 use crate::validation::patch::{Patch, apply};
-
-/// 409 for a change of a cluster that is busy, or whose last operation failed.
-pub fn check_updatable(status: Option<ClusterStatus>) -> Result<(), Fault> {
-    match status {
-        Some(status) if ClusterStatus::COMPLETE.contains(&status) => Ok(()),
-        other => Err(Fault::new(
-            Exception::Conflict,
-            format!(
-                "Updating a cluster when status is \"{}\" is not supported.",
-                other.map_or("None", ClusterStatus::as_str)
-            ),
-        )),
-    }
-}
 
 /// What a patch changes.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +65,7 @@ pub fn change(
         refuse_zero(version)?;
     }
     if let Some(worker) = worker.filter(|worker| worker.node_count != node_count) {
-        check_bounds(worker, node_count)?;
+        check_resize(worker, node_count)?;
     }
     Ok(ClusterChange {
         node_count,
@@ -92,22 +79,6 @@ pub fn change(
             .map(labels::stored)
             .unwrap_or_default(),
     })
-}
-
-fn check_bounds(worker: &NodeGroup, node_count: i32) -> Result<(), Fault> {
-    let maximum = worker.max_node_count.filter(|maximum| *maximum != 0);
-    if node_count >= worker.min_node_count && maximum.is_none_or(|maximum| node_count <= maximum) {
-        return Ok(());
-    }
-    Err(Fault::new(
-        Exception::NGResizeOutBounds,
-        format!(
-            "Resizing {} outside the allowed range: min_node_count = {}, max_node_count = {}",
-            worker.name,
-            worker.min_node_count,
-            maximum.map_or_else(|| "None".to_owned(), |maximum| maximum.to_string())
-        ),
-    ))
 }
 
 /// The object that a patch sees: every attribute present, unset ones as null.
@@ -255,19 +226,5 @@ mod tests {
                 .unwrap_err()
                 .contains("greater or equal to 0")
         );
-    }
-
-    #[test]
-    fn only_a_cluster_at_rest_can_be_updated() {
-        assert!(check_updatable(Some(ClusterStatus::UpdateComplete)).is_ok());
-        for status in [
-            ClusterStatus::CreateInProgress,
-            ClusterStatus::UpdateFailed,
-            ClusterStatus::DeleteComplete,
-        ] {
-            let fault = check_updatable(Some(status)).unwrap_err();
-            assert_eq!(fault.code(), 409);
-            assert!(fault.message.contains(status.as_str()));
-        }
     }
 }

@@ -43,7 +43,8 @@ pub fn check_counts(given: &Map<String, Value>, version: Version) -> Result<(), 
     Ok(())
 }
 
-pub(super) fn refuse_zero(version: Version) -> Result<(), Fault> {
+/// No nodes at all need a version of their own.
+pub fn refuse_zero(version: Version) -> Result<(), Fault> {
     if version >= Version::ZERO_NODES {
         return Ok(());
     }

@@ -1,0 +1,122 @@
+//! What becomes of a call that a conductor does not answer, or answers with an exception.
+
+use axum::http::StatusCode;
+use magnum_common::error::MAGNUM;
+use magnum_common::rpc::{CallError, RemoteFailure};
+use serde_json::Value;
+
+use super::ApiFault;
+
+impl From<CallError> for ApiFault {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Publish(error) => error.into(),
+            CallError::Remote(failure) => failure.into(),
+            CallError::Listen(error) => {
+                tracing::warn!(error = %error, "the request could not be handed to a conductor");
+                Self::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "The message broker is not available at the moment. Nothing was changed. Please try again later.",
+                )
+            }
+            CallError::TimedOut { method, waited } => {
+                tracing::warn!(
+                    rpc.method = method,
+                    waited_ms = waited.as_millis(),
+                    "no conductor has answered"
+                );
+                Self::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    format!(
+                        "No conductor has answered within {} seconds; the request may still be carried out. Look at \
+                         the cluster before you repeat it.",
+                        waited.as_secs()
+                    ),
+                )
+            }
+            CallError::BadReply { .. } => {
+                tracing::error!(error = %error, "a conductor's answer cannot be read");
+                Self::internal()
+            }
+        }
+    }
+}
+
+/// Magnum's own exceptions are made for users and keep their class's status; what else a conductor raises is told
+/// to the log only.
+impl From<RemoteFailure> for ApiFault {
+    fn from(failure: RemoteFailure) -> Self {
+        if failure.module != MAGNUM {
+            tracing::error!(failure = %failure, "a conductor has failed");
+            return Self::internal();
+        }
+        let status = match failure.to_fault() {
+            Some(fault) => fault.code(),
+            None => failure
+                .kwargs
+                .get("code")
+                .and_then(Value::as_u64)
+                .and_then(|code| u16::try_from(code).ok())
+                .filter(|code| (400..600).contains(code))
+                .unwrap_or(500),
+        };
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        // A Python conductor that debugs puts its traceback behind the message.
+        let message = failure
+            .message
+            .split("\nTraceback (most recent call last):")
+            .next();
+        Self::new(status, message.unwrap_or_default().trim_end())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use magnum_common::error::Fault;
+    use serde_json::Map;
+
+    use super::*;
+
+    #[test]
+    fn silence_is_a_503_that_promises_nothing() {
+        let fault = ApiFault::from(CallError::TimedOut {
+            method: "sign_certificate".into(),
+            waited: Duration::from_secs(60),
+        });
+        assert_eq!(fault.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(
+            fault.detail.contains("within 60 seconds; the request may still"),
+            "{}",
+            fault.detail
+        );
+    }
+
+    #[test]
+    fn magnums_exceptions_keep_their_status_and_others_stay_inside() {
+        let known = RemoteFailure::from(&Fault::not_supported("Upgrading"));
+        let fault = ApiFault::from(known.clone());
+        assert_eq!(
+            (fault.status().as_u16(), fault.detail.as_str()),
+            (400, "Upgrading is not supported.")
+        );
+        let unknown = RemoteFailure {
+            class: "SomethingNew".into(),
+            message: "too new\nTraceback (most recent call last):\n  File x".into(),
+            kwargs: Map::from_iter([("code".to_owned(), 409.into())]),
+            ..known.clone()
+        };
+        let fault = ApiFault::from(unknown);
+        assert_eq!((fault.status().as_u16(), fault.detail.as_str()), (409, "too new"));
+        let python = RemoteFailure {
+            class: "KeyError".into(),
+            module: "builtins".into(),
+            message: "/usr/lib/secret".into(),
+            ..known
+        };
+        let fault = ApiFault::from(python);
+        assert_eq!(fault.status().as_u16(), 500);
+        assert!(!fault.detail.contains("secret"));
+    }
+}

@@ -1,0 +1,52 @@
+//! Waiting until a conductor has accepted what a 202 promises.
+
+use std::time::Duration;
+
+use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
+
+use crate::faults::ApiFault;
+use crate::state::App;
+use crate::store;
+
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// What shall be there.
+#[derive(Debug)]
+pub(super) enum Promised<'a> {
+    Cluster(&'a ClusterUuid),
+    NodeGroup(&'a ClusterUuid, &'a NodeGroupUuid),
+}
+
+impl Promised<'_> {
+    async fn is_there(&self, app: &App) -> Result<bool, ApiFault> {
+        match self {
+            Self::Cluster(uuid) => store::clusters::exists(&app.database, (*uuid).clone()).await,
+            Self::NodeGroup(cluster, uuid) => {
+                store::node_groups::exists(&app.database, (*cluster).clone(), (*uuid).clone()).await
+            }
+        }
+    }
+}
+
+/// Waits until a conductor has made the row, looking again after ever longer pauses, at most
+/// `[api] accept_wait` long. An outage of the database ends the wait early: the request is safe in its queue.
+pub(super) async fn wait(app: &App, promised: Promised<'_>) {
+    let wait = async {
+        let mut pause = FIRST_LOOK;
+        loop {
+            tokio::time::sleep(pause).await;
+            match promised.is_there(app).await {
+                Ok(false) => pause = (pause * 2).min(LONGEST_PAUSE),
+                Ok(true) | Err(_) => break,
+            }
+        }
+    };
+    if tokio::time::timeout(app.accept_wait, wait).await.is_err() {
+        tracing::warn!(
+            ?promised,
+            waited_ms = u64::try_from(app.accept_wait.as_millis()).unwrap_or(u64::MAX),
+            "no conductor has accepted the request yet; it will be carried out when one does"
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! Actions of a cluster: resize and upgrade.
+//!
+//! A resize is handed to a conductor; an upgrade is asked of one, and its answer waited for, as in Magnum: what the
+//! conductor refuses, the client learns.
+//!
+//! Where this differs from Magnum: a resize that the cluster's status does not allow is refused at once (409), and so
+//! is what the driver cannot do (400).
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use magnum_common::error::{Exception, Fault};
+use magnum_common::model::NodeGroup;
+use serde_json::{Value, json};
+
+use crate::faults::ApiFault;
+use crate::microversion::Version;
+use crate::policy::{self, Rule, Target};
+use crate::request::{Body, Call, Ident};
+use crate::state::App;
+use crate::store;
+use crate::store::clusters::FoundCluster;
+use crate::validation::cluster::status::{self, Change};
+use crate::validation::{actions, body, node_group};
+
+type Accepted = (StatusCode, Json<Value>);
+
+fn accepted(found: &FoundCluster) -> Accepted {
+    (StatusCode::ACCEPTED, Json(json!({"uuid": found.cluster.uuid})))
+}
+
+/// `POST /v1/clusters/{ident}/actions/resize`
+pub async fn resize(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+    body: Body,
+) -> Result<Accepted, ApiFault> {
+    call.since(Version::RESIZE, "resize")?;
+    call.arguments(&[])?;
+    let given = body::read(
+        actions::RESIZE,
+        &body.json(actions::RESIZE)?,
+        actions::RESIZE_FIELDS,
+    )?;
+    let wanted = actions::resize(&given, call.version)?;
+    call.widen_for_admin();
+    let found = store::clusters::find(&app.database, &call.context, ident).await?;
+    let target = Target::cluster(&found.cluster);
+    policy::authorize(Rule::ClusterResize, &call.context, &target)?;
+    let group = group_of(&app, &call, &found, wanted.node_group.as_deref()).await?;
+    if !group.is_master() {
+        node_group::rules::check_resize(&group, wanted.node_count)?;
+    }
+    check_driver(&app, &found, &group, &wanted).await?;
+    status::check(Change::Resize, found.cluster.status)?;
+    app.conductor
+        .cluster_resize(&call.context, &found.cluster, &wanted, &group)
+        .await?;
+    Ok(accepted(&found))
+}
+
+/// The group that is meant: the named one, else the default workers.
+async fn group_of(
+    app: &App,
+    call: &Call,
+    found: &FoundCluster,
+    named: Option<&str>,
+) -> Result<NodeGroup, ApiFault> {
+    match named {
+        None => Ok(found.default_worker()?.clone()),
+        Some(named) => {
+            let cluster = found.cluster.uuid.to_string();
+            let (_, group) =
+                store::node_groups::find(&app.database, &call.context, cluster, named.to_owned()).await?;
+            Ok(group)
+        }
+    }
+}
+
+/// Refuses what the cluster's driver says that it cannot do. Asked only for what not every driver can.
+async fn check_driver(
+    app: &App,
+    found: &FoundCluster,
+    group: &NodeGroup,
+    wanted: &actions::Resize,
+) -> Result<(), ApiFault> {
+    if !group.is_master() && wanted.nodes_to_remove.is_empty() {
+        return Ok(());
+    }
+    let template = found
+        .template
+        .as_ref()
+        .ok_or_else(|| Fault::cluster_template_not_found(found.cluster.cluster_template_id.as_str()))?;
+    let driver = app.drivers.of_cluster(template).await?;
+    if group.is_master() {
+        if !driver.capabilities.resize_masters {
+            return Err(Fault::new(
+                Exception::MasterNGResizeNotSupported,
+                "Resizing the master nodegroup is not supported by this driver.",
+            )
+            .into());
+        }
+        driver.master_size.check(wanted.node_count)?;
+    }
+    if !wanted.nodes_to_remove.is_empty() && !driver.capabilities.remove_named_nodes {
+        let what = format!(
+            "Removing the nodes that nodes_to_remove names from a cluster of driver {}",
+            driver.name
+        );
+        return Err(Fault::not_supported(&what).into());
+    }
+    Ok(())
+}
+
+/// `POST /v1/clusters/{ident}/actions/upgrade`
+pub async fn upgrade(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+    body: Body,
+) -> Result<Accepted, ApiFault> {
+    call.since(Version::RESIZE, "upgrade")?;
+    call.arguments(&[])?;
+    let given = body::read(
+        actions::UPGRADE,
+        &body.json(actions::UPGRADE)?,
+        actions::UPGRADE_FIELDS,
+    )?;
+    if call.version < Version::UPGRADE {
+        return Err(Fault::new(
+            Exception::ClusterUpgradeNotSupported,
+            "Cluster upgrade is not supported in the provided microversion.",
+        )
+        .into());
+    }
+    let wanted = actions::upgrade(&given);
+    call.widen_for_admin();
+    let found = store::clusters::find(&app.database, &call.context, ident).await?;
+    let target = Target::cluster(&found.cluster);
+    policy::authorize(Rule::ClusterUpgrade, &call.context, &target)?;
+    let template =
+        store::cluster_templates::find(&app.database, &call.context, wanted.template.clone()).await?;
+    let group = group_of(&app, &call, &found, wanted.node_group.as_deref()).await?;
+    if wanted.node_group.is_some() {
+        actions::check_upgrade(&found.cluster, found.template.as_ref(), &template, &group)?;
+    }
+    app.conductor
+        .cluster_upgrade(
+            &call.context,
+            &found.cluster,
+            &template,
+            wanted.max_batch_size,
+            &group,
+        )
+        .await?;
+    Ok(accepted(&found))
+}

@@ -1,0 +1,132 @@
+//! A cluster's certificates, asked of a conductor: its CA, a signature by it, new ones for all of them.
+//!
+//! Where this differs from Magnum: an administrator may do so in every project; a kind of CA that is not known is a
+//! 400 and not the Kubernetes CA.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use magnum_common::error::{Exception, Fault};
+use magnum_common::objects::records::Certificate;
+use serde_json::{Value, json};
+
+use crate::faults::ApiFault;
+use crate::policy::{self, Rule, Target};
+use crate::request::{Body, Call, Ident, Idents};
+use crate::state::App;
+use crate::store::clusters::FoundCluster;
+use crate::validation::{body, certificate as rules};
+use crate::{store, views};
+
+/// The cluster, if the caller may do what `rule` says with its certificates.
+async fn cluster(app: &App, call: &mut Call, rule: Rule, ident: String) -> Result<FoundCluster, ApiFault> {
+    call.widen_for_admin();
+    let found = store::clusters::find(&app.database, &call.context, ident).await?;
+    policy::authorize(rule, &call.context, &Target::cluster(&found.cluster))?;
+    Ok(found)
+}
+
+/// `GET /v1/certificates/{cluster}`
+pub async fn show(
+    State(app): State<Arc<App>>,
+    call: Call,
+    Ident(ident): Ident,
+) -> Result<Json<Value>, ApiFault> {
+    let arguments = call.arguments(&["ca_cert_type"])?;
+    let kind = arguments.get("ca_cert_type").map(str::to_owned);
+    authority(&app, call, ident, kind).await
+}
+
+/// `GET /v1/certificates/{cluster}/{ca_cert_type}`
+pub async fn show_kind(
+    State(app): State<Arc<App>>,
+    call: Call,
+    Idents(ident, kind): Idents,
+) -> Result<Json<Value>, ApiFault> {
+    call.arguments(&[])?;
+    authority(&app, call, ident, Some(kind)).await
+}
+
+async fn authority(
+    app: &App,
+    mut call: Call,
+    ident: String,
+    kind: Option<String>,
+) -> Result<Json<Value>, ApiFault> {
+    let kind = kind.filter(|kind| !kind.is_empty());
+    rules::check_kind(kind.as_deref())?;
+    let found = cluster(app, &mut call, Rule::CertificateGet, ident).await?;
+    let certificate = app
+        .conductor
+        .get_ca_certificate(&call.context, &found.cluster, kind.as_deref())
+        .await?;
+    let shown = Certificate {
+        pem: certificate.pem,
+        ..Certificate::default()
+    };
+    Ok(Json(views::certificate::show(
+        &shown,
+        &found.cluster.uuid,
+        &call.base,
+    )))
+}
+
+/// `POST /v1/certificates`. A cluster that is not there is the client's mistake (400): the path is there.
+pub async fn sign(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    body: Body,
+) -> Result<(StatusCode, Json<Value>), ApiFault> {
+    call.arguments(&[])?;
+    let given = body::read(rules::ARGUMENT, &body.json(rules::ARGUMENT)?, rules::FIELDS)?;
+    let wanted = rules::wanted(&given)?;
+    let found = match cluster(&app, &mut call, Rule::CertificateCreate, wanted.cluster).await {
+        Err(fault) if fault.status() == StatusCode::NOT_FOUND => {
+            return Err(fault.with_status(StatusCode::BAD_REQUEST));
+        }
+        other => other?,
+    };
+    let mut certificate = Certificate {
+        project_id: call.context.project_id().map(str::to_owned),
+        user_id: call.context.user_id().map(str::to_owned),
+        cluster_uuid: Some(found.cluster.uuid.to_string()),
+        csr: Some(wanted.csr),
+        ca_cert_type: wanted.kind,
+        ..Certificate::default()
+    };
+    let signed = app
+        .conductor
+        .sign_certificate(&call.context, &found.cluster, &certificate)
+        .await?;
+    certificate.pem = signed.pem;
+    let view = views::certificate::show(&certificate, &found.cluster.uuid, &call.base);
+    Ok((StatusCode::CREATED, Json(view)))
+}
+
+/// `PATCH /v1/certificates/{cluster}`: all certificates of the cluster anew. There is nothing to say in a body, and
+/// none is read.
+pub async fn rotate(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+) -> Result<(StatusCode, Json<Value>), ApiFault> {
+    call.arguments(&[])?;
+    let found = cluster(&app, &mut call, Rule::CertificateRotateCa, ident).await?;
+    if found
+        .template
+        .as_ref()
+        .is_some_and(|template| template.tls_disabled)
+    {
+        return Err(Fault::new(
+            Exception::NotSupported,
+            "Rotating the CA certificate on a non-TLS cluster is not supported",
+        )
+        .into());
+    }
+    app.conductor
+        .rotate_ca_certificate(&call.context, &found.cluster)
+        .await?;
+    Ok((StatusCode::ACCEPTED, Json(json!({"uuid": found.cluster.uuid}))))
+}

@@ -1,0 +1,34 @@
+//! The credential that a cluster uses towards its cloud: a new one, asked of a conductor.
+//!
+//! Where this differs from Magnum: an administrator who is a member of some project may do so in every project.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::faults::ApiFault;
+use crate::microversion::Version;
+use crate::policy::{self, Rule, Target};
+use crate::request::{Call, Ident};
+use crate::state::App;
+use crate::store;
+
+/// `PATCH /v1/credentials/{cluster}`. No body is read.
+pub async fn rotate(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+) -> Result<(StatusCode, Json<Value>), ApiFault> {
+    call.since(Version::CREDENTIALS, "credentials")?;
+    call.arguments(&[])?;
+    policy::authorize(Rule::CredentialRotate, &call.context, &Target::own(&call.context))?;
+    call.widen_for_admin();
+    let found = store::clusters::find(&app.database, &call.context, ident).await?;
+    app.conductor
+        .credential_rotate(&call.context, &found.cluster)
+        .await?;
+    Ok((StatusCode::ACCEPTED, Json(json!({"uuid": found.cluster.uuid}))))
+}

@@ -1,0 +1,142 @@
+//! Federations: the rows that there are, and the refusal to make more.
+//!
+//! No conductor implements federations, Magnum's neither. Where this differs from Magnum: a new one is a 501 and not
+//! a 202 that nothing comes of.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use magnum_common::error::Fault;
+use magnum_common::model::Federation;
+use serde_json::{Value, json};
+
+use crate::faults::ApiFault;
+use crate::policy::{self, Rule, Target};
+use crate::request::{Body, Call, Ident};
+use crate::state::App;
+use crate::validation::patch::{self, Membership};
+use crate::validation::query::{PAGING, Paging};
+use crate::validation::{body, federation as rules};
+use crate::{store, views};
+
+/// `GET /v1/federations`
+pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+    page(
+        &app,
+        &call,
+        Rule::FederationGetAll,
+        "federations",
+        views::federation::brief,
+    )
+    .await
+}
+
+/// `GET /v1/federations/detail`
+pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+    page(
+        &app,
+        &call,
+        Rule::FederationDetail,
+        "federations/detail",
+        views::federation::full,
+    )
+    .await
+}
+
+async fn page(
+    app: &App,
+    call: &Call,
+    rule: Rule,
+    resource: &str,
+    view: fn(&Federation, &str) -> Value,
+) -> Result<Json<Value>, ApiFault> {
+    let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
+    policy::authorize(rule, &call.context, &Target::own(&call.context))?;
+    let found = store::federations::page(&app.database, &call.context, paging.clone()).await?;
+    let items = found
+        .iter()
+        .map(|federation| view(federation, &call.base))
+        .collect();
+    let last = found.last().and_then(|federation| federation.uuid.as_deref());
+    Ok(Json(views::collection::page(
+        &call.base,
+        resource,
+        "federations",
+        items,
+        last,
+        &paging,
+    )))
+}
+
+async fn find(app: &App, call: &Call, rule: Rule, ident: String) -> Result<Federation, ApiFault> {
+    let federation = store::federations::find(&app.database, &call.context, ident).await?;
+    policy::authorize(rule, &call.context, &Target::of(federation.project_id.as_deref()))?;
+    Ok(federation)
+}
+
+/// `GET /v1/federations/{ident}`
+pub async fn show(
+    State(app): State<Arc<App>>,
+    call: Call,
+    Ident(ident): Ident,
+) -> Result<Json<Value>, ApiFault> {
+    call.arguments(&[])?;
+    let federation = find(&app, &call, Rule::FederationGet, ident).await?;
+    Ok(Json(views::federation::full(&federation, &call.base)))
+}
+
+/// `POST /v1/federations`: checked as if it could be done, and refused.
+pub async fn create(State(app): State<Arc<App>>, call: Call, body: Body) -> Result<StatusCode, ApiFault> {
+    call.arguments(&[])?;
+    let given = body::read(rules::ARGUMENT, &body.json(rules::ARGUMENT)?, rules::FIELDS)?;
+    policy::authorize(Rule::FederationCreate, &call.context, &Target::own(&call.context))?;
+    store::clusters::find(&app.database, &call.context, rules::host(&given)?).await?;
+    rules::check_properties(&given)?;
+    Err(ApiFault::from(rules::not_implemented()).with_status(StatusCode::NOT_IMPLEMENTED))
+}
+
+/// `PATCH /v1/federations/{ident}`
+pub async fn update(
+    State(app): State<Arc<App>>,
+    call: Call,
+    Ident(ident): Ident,
+    body: Body,
+) -> Result<(StatusCode, Json<Value>), ApiFault> {
+    let rollback = call
+        .arguments(&["rollback"])?
+        .boolean("rollback")?
+        .unwrap_or(false);
+    let mut patch = patch::read(&body.json("patch")?, &rules::PATCH_RULES)?;
+    let before = find(&app, &call, Rule::FederationUpdate, ident).await?;
+    if patch.is_empty() {
+        let text = "A patch of a federation needs at least one operation.";
+        return Err(Fault::invalid_parameter(text).into());
+    }
+    let mut after = before.clone();
+    if let Some(membership) = patch.take_membership("member_ids") {
+        let (Membership::Join(named) | Membership::Leave(named)) = &membership;
+        let cluster = store::federations::member(&app.database, &call.context, named.clone()).await?;
+        rules::move_member(&mut after, &membership, cluster.as_str())?;
+    }
+    let after = rules::change(&patch, &after)?;
+    app.conductor
+        .federation_update(&call.context, &before, &after, rollback)
+        .await?;
+    Ok((StatusCode::ACCEPTED, Json(json!({"uuid": after.uuid}))))
+}
+
+/// `DELETE /v1/federations/{ident}`
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    call: Call,
+    Ident(ident): Ident,
+) -> Result<StatusCode, ApiFault> {
+    call.arguments(&[])?;
+    let federation = find(&app, &call, Rule::FederationDelete, ident).await?;
+    app.conductor
+        .federation_delete(&call.context, federation.uuid.as_deref().unwrap_or_default())
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,183 @@
+//! Node groups of a cluster: read from the database, changed by asking a conductor.
+//!
+//! A 202 or 204 means that the broker holds the request in a queue. A new group can be read as soon as its 202 was
+//! sent, as a new cluster can.
+//!
+//! Where this differs from Magnum: an administrator changes the groups of every project, not only sees them; a
+//! change that the status of cluster or group does not allow is refused at once (409); the image of a new group has
+//! to exist.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use magnum_common::error::{Exception, Fault};
+use magnum_common::model::Cluster;
+use serde_json::Value;
+
+use super::accepted::{self, Promised};
+use crate::faults::ApiFault;
+use crate::microversion::Version;
+use crate::policy::{self, Rule, Target};
+use crate::request::{Body, Call, Ident, Idents};
+use crate::state::App;
+use crate::validation::cluster::status::{self, Change};
+use crate::validation::node_group::{self, change, create as rules};
+use crate::validation::query::Paging;
+use crate::validation::{body, patch};
+use crate::{store, views};
+
+/// What every route checks first: the version, then the right to do it in the caller's project. An administrator
+/// is let into the others.
+fn enter(call: &mut Call, rule: Rule) -> Result<(), ApiFault> {
+    policy::authorize(rule, &call.context, &Target::own(&call.context))?;
+    call.widen_for_admin();
+    Ok(())
+}
+
+const ARGUMENTS: &[&str] = &["marker", "limit", "sort_key", "sort_dir", "role"];
+
+/// `GET /v1/clusters/{ident}/nodegroups`
+pub async fn list(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(cluster): Ident,
+) -> Result<Json<Value>, ApiFault> {
+    call.since(Version::NODE_GROUPS, "nodegroups")?;
+    let arguments = call.arguments(ARGUMENTS)?;
+    let paging = Paging::from_arguments(&arguments, app.max_limit)?;
+    let role = arguments.get("role").filter(|role| !role.is_empty());
+    enter(&mut call, Rule::NodegroupGetAll)?;
+    let (cluster, groups) = store::node_groups::page(
+        &app.database,
+        &call.context,
+        cluster,
+        role.map(str::to_owned),
+        paging.clone(),
+    )
+    .await?;
+    let filters: Vec<(&str, &str)> = role.map(|role| ("role", role)).into_iter().collect();
+    Ok(Json(views::collection::filtered_page(
+        &call.base,
+        &format!("clusters/{cluster}/nodegroups"),
+        "nodegroups",
+        groups.iter().map(views::node_group::brief).collect(),
+        groups.last().map(|group| group.uuid.as_str()),
+        &paging,
+        &filters,
+    )))
+}
+
+/// `GET /v1/clusters/{ident}/nodegroups/{group}`
+pub async fn show(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Idents(cluster, group): Idents,
+) -> Result<Json<Value>, ApiFault> {
+    call.since(Version::NODE_GROUPS, "nodegroups")?;
+    call.arguments(&[])?;
+    enter(&mut call, Rule::NodegroupGet)?;
+    let (found, group) = store::node_groups::find(&app.database, &call.context, cluster, group).await?;
+    let view = views::node_group::full(&group, &found.cluster, &call.base, call.version);
+    Ok(Json(view))
+}
+
+/// `POST /v1/clusters/{ident}/nodegroups`
+pub async fn create(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(cluster): Ident,
+    body: Body,
+) -> Result<(StatusCode, Json<Value>), ApiFault> {
+    call.since(Version::NODE_GROUPS, "nodegroups")?;
+    call.arguments(&[])?;
+    let argument = node_group::ARGUMENT;
+    let mut given = body::read(argument, &body.json(argument)?, node_group::FIELDS)?;
+    rules::check_given(&mut given, call.version)?;
+    enter(&mut call, Rule::NodegroupCreate)?;
+
+    let found = store::clusters::find(&app.database, &call.context, cluster).await?;
+    let cluster = &found.cluster;
+    check_ready(cluster)?;
+    let new = rules::compose(&given, cluster, found.template.as_ref());
+    let (name, uuid) = (&new.group.name, &new.group.uuid);
+    if store::node_groups::has(&app.database, cluster.uuid.clone(), name.clone()).await? {
+        return Err(Fault::new(
+            Exception::NodeGroupAlreadyExists,
+            format!(
+                "A node group with name {name} already exists in the cluster {}.",
+                cluster.name.as_deref().unwrap_or(cluster.uuid.as_str())
+            ),
+        )
+        .into());
+    }
+    rules::check_composed(&new)?;
+    if let Some(image) = given.get("image_id").and_then(Value::as_str) {
+        app.images.find(&call.context, image).await?;
+    }
+
+    app.conductor
+        .nodegroup_create(&call.context, cluster, &new)
+        .await?;
+    accepted::wait(&app, Promised::NodeGroup(&cluster.uuid, uuid)).await;
+    let view = views::node_group::created(&new, cluster, &call.base);
+    Ok((StatusCode::ACCEPTED, Json(view)))
+}
+
+/// Whether a cluster is far enough to get another group, and not on its way out.
+fn check_ready(cluster: &Cluster) -> Result<(), Fault> {
+    if cluster.api_address.as_deref().is_none_or(str::is_empty) {
+        return Err(Fault::new(
+            Exception::ClusterAPIAddressUnavailable,
+            "Cluster API address is not available yet",
+        ));
+    }
+    status::check(Change::NodeGroupCreate, cluster.status)
+}
+
+/// `PATCH /v1/clusters/{ident}/nodegroups/{group}`
+pub async fn update(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Idents(cluster, group): Idents,
+    body: Body,
+) -> Result<(StatusCode, Json<Value>), ApiFault> {
+    call.since(Version::NODE_GROUPS, "nodegroups")?;
+    call.arguments(&[])?;
+    let patch = patch::read(&body.json("patch")?, &node_group::PATCH_RULES)?;
+    enter(&mut call, Rule::NodegroupUpdate)?;
+    let (found, before) = store::node_groups::find(&app.database, &call.context, cluster, group).await?;
+    let after = change::change(&patch, &before, call.version)?;
+    status::check(Change::NodeGroupUpdate, found.cluster.status)?;
+    node_group::rules::check_updatable(&before)?;
+    app.conductor
+        .nodegroup_update(&call.context, &found.cluster, &before, &after)
+        .await?;
+    let view = views::node_group::full(&after, &found.cluster, &call.base, call.version);
+    Ok((StatusCode::ACCEPTED, Json(view)))
+}
+
+/// `DELETE /v1/clusters/{ident}/nodegroups/{group}`
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Idents(cluster, group): Idents,
+) -> Result<StatusCode, ApiFault> {
+    call.since(Version::NODE_GROUPS, "nodegroups")?;
+    call.arguments(&[])?;
+    enter(&mut call, Rule::NodegroupDelete)?;
+    let (found, group) = store::node_groups::find(&app.database, &call.context, cluster, group).await?;
+    if group.is_default {
+        return Err(Fault::new(
+            Exception::DeletingDefaultNGNotSupported,
+            "Deleting a default nodegroup is not supported.",
+        )
+        .into());
+    }
+    status::check(Change::NodeGroupDelete, found.cluster.status)?;
+    app.conductor
+        .nodegroup_delete(&call.context, &found.cluster, &group)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

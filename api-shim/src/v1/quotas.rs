@@ -1,0 +1,110 @@
+//! Quotas: how many clusters a project may have. Administrators set them, everybody sees their own.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use magnum_common::error::{Exception, Fault};
+use serde_json::Value;
+
+use crate::faults::ApiFault;
+use crate::policy::{self, Rule, Target};
+use crate::request::{Body, Call, Idents};
+use crate::state::App;
+use crate::validation::query::Paging;
+use crate::validation::{body, quota as rules};
+use crate::{store, views};
+
+fn authorize(call: &Call, rule: Rule) -> Result<(), ApiFault> {
+    Ok(policy::authorize(
+        rule,
+        &call.context,
+        &Target::own(&call.context),
+    )?)
+}
+
+const ARGUMENTS: &[&str] = &["marker", "limit", "sort_key", "sort_dir", "all_tenants"];
+
+/// `GET /v1/quotas`: of the caller's project, or of all.
+pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+    let arguments = call.arguments(ARGUMENTS)?;
+    let paging = Paging::numbered(&arguments, app.max_limit)?;
+    let all = arguments.boolean("all_tenants")?.unwrap_or(false);
+    authorize(&call, Rule::QuotaGetAll)?;
+    let all = all && call.context.is_admin();
+    let project = (!all).then(|| call.context.project_id().unwrap_or_default().to_owned());
+    let quotas = store::quotas::page(&app.database, project, paging.clone()).await?;
+    let last = quotas.last().and_then(|quota| quota.id).map(|id| id.to_string());
+    let filters: &[(&str, &str)] = if all { &[("all_tenants", "True")] } else { &[] };
+    Ok(Json(views::collection::filtered_page(
+        &call.base,
+        "quotas",
+        "quotas",
+        quotas.iter().map(views::quota::show).collect(),
+        last.as_deref(),
+        &paging,
+        filters,
+    )))
+}
+
+/// `GET /v1/quotas/{project}/{resource}`: what was set, else the default. The resource's name is not checked, since
+/// only clusters are limited.
+pub async fn show(
+    State(app): State<Arc<App>>,
+    call: Call,
+    Idents(project, resource): Idents,
+) -> Result<Json<Value>, ApiFault> {
+    call.arguments(&[])?;
+    authorize(&call, Rule::QuotaGet)?;
+    if !call.context.is_admin() && call.context.project_id() != Some(project.as_str()) {
+        return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into());
+    }
+    let found = store::quotas::find(&app.database, project.clone(), resource).await?;
+    Ok(Json(match &found {
+        Some(quota) => views::quota::show(quota),
+        None => views::quota::default(&project, app.max_clusters_per_project),
+    }))
+}
+
+/// `POST /v1/quotas`
+pub async fn create(
+    State(app): State<Arc<App>>,
+    call: Call,
+    body: Body,
+) -> Result<(StatusCode, Json<Value>), ApiFault> {
+    call.arguments(&[])?;
+    let given = body::read(rules::ARGUMENT, &body.json(rules::ARGUMENT)?, rules::FIELDS)?;
+    authorize(&call, Rule::QuotaCreate)?;
+    let (project, limit) = (rules::project(&given)?, rules::hard_limit(&given)?);
+    let quota = store::quotas::insert(&app.database, project, rules::CLUSTER.to_owned(), limit).await?;
+    Ok((StatusCode::CREATED, Json(views::quota::show(&quota))))
+}
+
+/// `PATCH /v1/quotas/{project}/{resource}`: a plain object, no JSON patch. What the path says counts.
+pub async fn update(
+    State(app): State<Arc<App>>,
+    call: Call,
+    Idents(project, resource): Idents,
+    body: Body,
+) -> Result<(StatusCode, Json<Value>), ApiFault> {
+    call.arguments(&[])?;
+    let argument = rules::PATCH_ARGUMENT;
+    let given = body::read(argument, &body.json(argument)?, rules::FIELDS)?;
+    authorize(&call, Rule::QuotaUpdate)?;
+    let limit = rules::hard_limit(&given)?;
+    let quota = store::quotas::update(&app.database, project, resource, limit).await?;
+    Ok((StatusCode::ACCEPTED, Json(views::quota::show(&quota))))
+}
+
+/// `DELETE /v1/quotas/{project}/{resource}`
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    call: Call,
+    Idents(project, resource): Idents,
+) -> Result<StatusCode, ApiFault> {
+    call.arguments(&[])?;
+    authorize(&call, Rule::QuotaDelete)?;
+    store::quotas::delete(&app.database, project, resource).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,37 @@
+//! Statistics: how many clusters and nodes a project has, or the whole cloud. Masters are nodes, too.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use magnum_common::error::{Exception, Fault};
+use serde_json::{Value, json};
+
+use crate::faults::ApiFault;
+use crate::policy::{self, Rule, Target};
+use crate::request::Call;
+use crate::state::App;
+use crate::store;
+
+/// `GET /v1/stats`: of one project; for an administrator who names none, of all.
+pub async fn show(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+    let arguments = call.arguments(&["project_id", "type"])?;
+    policy::authorize(Rule::StatsGetAll, &call.context, &Target::own(&call.context))?;
+    if !arguments
+        .get("type")
+        .unwrap_or("cluster")
+        .eq_ignore_ascii_case("cluster")
+    {
+        let text = "Invalid stats type. Allowed values are 'cluster'";
+        return Err(Fault::invalid_parameter(text).into());
+    }
+    let named = arguments.get("project_id").filter(|project| !project.is_empty());
+    let project = match named {
+        _ if call.context.is_admin() => named,
+        None => call.context.project_id(),
+        Some(project) if call.context.project_id() == Some(project) => named,
+        Some(_) => return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into()),
+    };
+    let (clusters, nodes) = store::stats(&app.database, project.map(str::to_owned)).await?;
+    Ok(Json(json!({"clusters": clusters, "nodes": nodes})))
+}

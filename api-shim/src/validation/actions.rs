@@ -1,0 +1,175 @@
+//! What may be asked of a cluster besides a patch: another size of one of its groups, another template.
+
+use magnum_common::error::{Exception, Fault};
+use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
+use serde_json::{Map, Value};
+
+use super::body::{Field, Kind, NAME, at_least, invalid};
+use super::cluster::create::refuse_zero;
+use super::python::str_of;
+use crate::microversion::Version;
+
+/// The body's name in error texts.
+pub const RESIZE: &str = "cluster_resize_req";
+/// Attributes of a resize.
+pub const RESIZE_FIELDS: &[Field] = &[
+    Field::mandatory("node_count", at_least(0)),
+    Field::new("nodes_to_remove", Kind::Texts),
+    Field::new("nodegroup", NAME),
+];
+
+/// The body's name in error texts.
+pub const UPGRADE: &str = "cluster_upgrade_req";
+/// Attributes of an upgrade.
+pub const UPGRADE_FIELDS: &[Field] = &[
+    Field::new("max_batch_size", at_least(1)),
+    Field::new("nodegroup", NAME),
+    Field::mandatory("cluster_template", NAME),
+];
+
+/// Another size of a node group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resize {
+    /// Nodes wanted.
+    pub node_count: i32,
+    /// Servers that shall go rather than others.
+    pub nodes_to_remove: Vec<String>,
+    /// The group's uuid, name or number; `None` means the default workers.
+    pub node_group: Option<String>,
+}
+
+/// Reads a resize that was read by its fields.
+pub fn resize(given: &Map<String, Value>, version: Version) -> Result<Resize, Fault> {
+    let node_count = given.get("node_count").and_then(Value::as_i64);
+    let node_count = node_count
+        .and_then(|count| i32::try_from(count).ok())
+        .ok_or_else(|| invalid("node_count", &Value::Null, "Mandatory field missing."))?;
+    if node_count == 0 {
+        refuse_zero(version)?;
+    }
+    let nodes = given.get("nodes_to_remove").and_then(Value::as_array);
+    Ok(Resize {
+        node_count,
+        nodes_to_remove: nodes.into_iter().flatten().map(str_of).collect(),
+        node_group: group_of(given),
+    })
+}
+
+/// Another template for a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upgrade {
+    /// The template's uuid or name.
+    pub template: String,
+    /// Nodes replaced at once.
+    pub max_batch_size: i32,
+    /// The group's uuid, name or number; `None` means the default workers.
+    pub node_group: Option<String>,
+}
+
+/// Reads an upgrade that was read by its fields. A null template reads as Python prints it.
+pub fn upgrade(given: &Map<String, Value>) -> Upgrade {
+    let batch = given.get("max_batch_size").and_then(Value::as_i64);
+    Upgrade {
+        template: str_of(given.get("cluster_template").unwrap_or(&Value::Null)),
+        max_batch_size: batch.and_then(|size| i32::try_from(size).ok()).unwrap_or(1),
+        node_group: group_of(given),
+    }
+}
+
+fn group_of(given: &Map<String, Value>) -> Option<String> {
+    given.get("nodegroup").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Whether a group that was named may go to another template: one that is not a default group only follows its
+/// cluster.
+pub fn check_upgrade(
+    cluster: &Cluster,
+    current: Option<&ClusterTemplate>,
+    wanted: &ClusterTemplate,
+    group: &NodeGroup,
+) -> Result<(), Fault> {
+    if group.is_default || wanted.uuid == cluster.cluster_template_id {
+        return Ok(());
+    }
+    let name = current.and_then(|template| template.name.as_deref());
+    Err(Fault::new(
+        Exception::InvalidClusterTemplateForUpgrade,
+        format!(
+            "Cluster Template is not valid for upgrade: Nodegroup {} can be upgraded only to match cluster's \
+             template ({}).",
+            group.name,
+            name.unwrap_or(cluster.cluster_template_id.as_str())
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::validation::body;
+
+    #[test]
+    fn a_resize_needs_a_count_and_zero_its_version() {
+        let read = |given: Value, version| {
+            body::read(RESIZE, &given, RESIZE_FIELDS).and_then(|given| resize(&given, version))
+        };
+        let asked = read(
+            json!({"node_count": 2, "nodes_to_remove": null, "nodegroup": null}),
+            Version::RESIZE,
+        );
+        let plain = Resize {
+            node_count: 2,
+            nodes_to_remove: Vec::new(),
+            node_group: None,
+        };
+        assert_eq!(asked, Ok(plain));
+        let asked = read(
+            json!({"node_count": 0, "nodes_to_remove": ["a"], "nodegroup": "g"}),
+            Version::ZERO_NODES,
+        )
+        .unwrap();
+        assert_eq!(
+            (asked.nodes_to_remove, asked.node_group),
+            (vec!["a".to_owned()], Some("g".into()))
+        );
+        for given in [json!({}), json!({"node_count": null}), json!({"node_count": -1})] {
+            assert_eq!(read(given, Version::MAX).unwrap_err().code(), 400);
+        }
+        let zero = read(json!({"node_count": 0}), Version::NODE_GROUPS).unwrap_err();
+        assert!(zero.message.contains("provided microversion"), "{}", zero.message);
+    }
+
+    #[test]
+    fn an_upgrade_goes_node_by_node_unless_told_otherwise() {
+        let read = |given: Value| upgrade(&body::read(UPGRADE, &given, UPGRADE_FIELDS).unwrap());
+        for given in [
+            json!({"cluster_template": "t"}),
+            json!({"cluster_template": "t", "max_batch_size": null}),
+        ] {
+            assert_eq!(read(given).max_batch_size, 1);
+        }
+        assert_eq!(read(json!({"cluster_template": null})).template, "None");
+        assert!(body::read(UPGRADE, &json!({}), UPGRADE_FIELDS).is_err());
+    }
+
+    #[test]
+    fn a_group_of_the_users_only_follows_its_cluster() {
+        let cluster = Cluster::new("c".into(), "t".into());
+        let mut current = ClusterTemplate::new("t".into());
+        current.name = Some("old".into());
+        let other = ClusterTemplate::new("t-2".into());
+        let mut group = NodeGroup::new("g".into(), "gpu", "c".into(), "p", "gpu");
+        assert_eq!(check_upgrade(&cluster, Some(&current), &current, &group), Ok(()));
+        let fault = check_upgrade(&cluster, Some(&current), &other, &group).unwrap_err();
+        assert_eq!(fault.code(), 409);
+        assert!(
+            fault.message.ends_with("match cluster's template (old)."),
+            "{}",
+            fault.message
+        );
+        group.is_default = true;
+        assert_eq!(check_upgrade(&cluster, Some(&current), &other, &group), Ok(()));
+    }
+}

@@ -1,0 +1,69 @@
+//! What the attributes of a node group are; [`create`] composes a new one, [`change`] says what a patch may do,
+//! [`rules`] what must hold of any.
+
+pub mod change;
+pub mod create;
+pub mod rules;
+
+use super::body::{Field, Kind, NAME, at_least};
+use super::cluster::STATUSES;
+use super::patch::Rules;
+
+/// The body's name in error texts.
+pub const ARGUMENT: &str = "nodegroup";
+
+/// The attributes, in the order of the contract.
+pub const FIELDS: &[Field] = &[
+    // Taken and ignored: they are the service's to set, and Magnum lets clients set some of them.
+    Field::new("id", Kind::Any),
+    Field::new("uuid", Kind::Uuid),
+    Field::mandatory("name", NAME),
+    Field::new("cluster_id", Kind::Uuid),
+    Field::read_only("project_id"),
+    Field::new("docker_volume_size", at_least(1)),
+    Field::new("labels", Kind::Labels),
+    Field::read_only("links"),
+    Field::new("flavor_id", NAME),
+    Field::new("image_id", NAME),
+    Field::read_only("node_addresses"),
+    Field::new("node_count", at_least(0)),
+    Field::new("role", NAME),
+    Field::new("min_node_count", at_least(0)),
+    Field::new("max_node_count", at_least(0)),
+    Field::new("is_default", Kind::Boolean),
+    Field::read_only("stack_id"),
+    Field::new("status", Kind::Choice(STATUSES)),
+    Field::new("status_reason", Kind::Any),
+    Field::new("version", Kind::Any),
+    Field::new("merge_labels", Kind::Boolean),
+    Field::new("labels_overridden", Kind::Any),
+    Field::new("labels_added", Kind::Any),
+    Field::new("labels_skipped", Kind::Any),
+    Field::new("node_labels", Kind::Strings),
+    Field::new("node_taints", Kind::ListOfStrings),
+    Field::read_only("created_at"),
+    Field::read_only("updated_at"),
+];
+
+/// What a patch may not touch, which is all but the two bounds and what the nodes carry.
+pub const PATCH_RULES: Rules = Rules {
+    internal: &[
+        "name",
+        "cluster_id",
+        "docker_volume_size",
+        "labels",
+        "flavor_id",
+        "image_id",
+        "node_addresses",
+        "node_count",
+        "role",
+        "is_default",
+        "stack_id",
+        "status",
+        "status_reason",
+        "version",
+    ],
+    mandatory: &[],
+    dictionaries: &["node_labels"],
+    lists: &["node_taints"],
+};
