@@ -204,6 +204,36 @@ async fn when_one_of_two_hosts_dies_the_other_carries_on() -> Result<()> {
     Ok(())
 }
 
+/// A host that takes connections and never says a word is not asked again and again.
+#[tokio::test]
+async fn a_host_that_hangs_from_the_beginning_does_not_hide_the_other() -> Result<()> {
+    let vhost = rabbitmq::vhost().await?;
+    let (hangs, lives) = (
+        ChaosProxy::start(vhost.address).await?,
+        ChaosProxy::start(vhost.address).await?,
+    );
+    let direct = Bed::new(&vhost.transport_url(), "rabbit_quorum_queue=true")?;
+    let _server = direct.server("one").await?;
+    hangs.stall();
+    let [a, b] = [&hangs, &lives].map(ChaosProxy::address);
+    let url = format!(
+        "rabbit://{USER}:{PASSWORD}@{a},{USER}:{PASSWORD}@{b}/{}",
+        vhost.name
+    );
+    // Each begins with either host, at random: ten begin with the one that lives once in a thousand runs.
+    let casts = (0..10).map(async |n| {
+        let mut bed = Bed::new(&url, "rabbit_quorum_queue=true")?;
+        bed.options.addressing.publish_timeout = Duration::from_secs(20);
+        bed.client().cast(&nobody(), "m", args(n)).await?;
+        anyhow::Ok(())
+    });
+    for outcome in futures::future::join_all(casts).await {
+        outcome?;
+    }
+    assert!(hangs.accepted() > 0, "nobody began with it");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_ping_of_oslos_is_answered_if_that_is_enabled() -> Result<()> {
     let vhost = rabbitmq::vhost().await?;

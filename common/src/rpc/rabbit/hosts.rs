@@ -1,8 +1,9 @@
 //! In which order the nodes of `transport_url` are tried.
 //!
 //! As in oslo.messaging, each connection shuffles the list once and then goes round it (`round-robin`), or
-//! shuffles it each time (`shuffle`). After a loss it begins with the node behind the one that was lost: a node
-//! that hangs would cost its whole time limit again.
+//! shuffles it each time (`shuffle`). A round begins with the node behind the last one that was tried, whatever came
+//! of it: a node that hangs would cost its whole time limit again, and a publisher whose own patience ends first
+//! would never get beyond it.
 
 use rand::seq::SliceRandom;
 
@@ -40,8 +41,8 @@ impl HostOrder {
         [from, before].concat()
     }
 
-    /// This one is connected: it is the last to be tried when it is lost.
-    pub(super) fn connected(&mut self, host: usize) {
+    /// This one is tried now: the next round begins behind it.
+    pub(super) fn trying(&mut self, host: usize) {
         if let Some(position) = self.order.iter().position(|other| *other == host) {
             self.next = (position + 1) % self.order.len();
         }
@@ -57,9 +58,11 @@ mod tests {
         let mut hosts = HostOrder::new(4, FailoverStrategy::RoundRobin);
         let first = hosts.round();
         assert_eq!(hosts.round(), first);
-        hosts.connected(first[1]);
+        hosts.trying(first[0]);
+        hosts.trying(first[1]);
         assert_eq!(hosts.round(), [first[2], first[3], first[0], first[1]]);
-        hosts.connected(first[3]);
+        hosts.trying(first[2]);
+        hosts.trying(first[3]);
         assert_eq!(hosts.round(), first);
     }
 

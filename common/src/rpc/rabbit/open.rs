@@ -76,10 +76,11 @@ impl Opener {
             let Some(host) = self.url.hosts.get(index) else {
                 continue;
             };
+            // Before the answer: whoever waits for this may give up earlier than we do.
+            order.trying(index);
             match timeout(CONNECT_TIMEOUT, self.open_host(host, purpose)).await {
                 Ok(Ok(connection)) => {
                     tracing::debug!(messaging.host = %host, purpose, "connected to the broker");
-                    order.connected(index);
                     return Ok(connection);
                 }
                 Ok(Err(error)) => push_line(&mut errors, host, &self.explain(&error)),
