@@ -233,7 +233,7 @@ fn each_mistake_is_told_with_its_line() {
         (
             "env = [\"PATH\", \"HOME\"]",
             "env = [\"A=B\"]",
-            "driver.toml:29: 'A=B' is not the name of an environment variable",
+            "driver.toml:30: 'A=B' is not the name of an environment variable",
         ),
     ] {
         assert_eq!(told(from, to), [message], "{to}");
