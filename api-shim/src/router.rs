@@ -66,6 +66,12 @@ pub fn routes(app: Arc<App>) -> Router {
             "/v1/quotas/{project}/{resource}",
             get(quotas::show).patch(quotas::update).delete(quotas::delete),
         )
+        .route(
+            "/v1/quotas/{project}",
+            get(quotas::incomplete)
+                .patch(quotas::incomplete)
+                .delete(quotas::incomplete),
+        )
         .route("/v1/stats", get(stats::show))
         .route(
             "/v1/federations",

@@ -67,6 +67,11 @@ pub async fn show(
     }))
 }
 
+/// A path that names the project only.
+pub async fn incomplete() -> ApiFault {
+    ApiFault::new(StatusCode::BAD_REQUEST, "Missing argument: \"resource\"")
+}
+
 /// `POST /v1/quotas`
 pub async fn create(
     State(app): State<Arc<App>>,

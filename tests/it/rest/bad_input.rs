@@ -31,7 +31,16 @@ fn is_fault(answer: &Answer, status: u16, text: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_that_cannot_be_read_are_400_413_or_415() {
     let mut world = World::start("base").await;
-    for path in ["/v1/clusters", "/v1/clustertemplates"] {
+    for path in [
+        "/v1/clusters",
+        "/v1/clustertemplates",
+        "/v1/clusters/000000c1-0000-4000-8000-000000000001/nodegroups",
+        "/v1/clusters/000000c1-0000-4000-8000-000000000001/actions/resize",
+        "/v1/clusters/000000c1-0000-4000-8000-000000000001/actions/upgrade",
+        "/v1/certificates",
+        "/v1/quotas",
+        "/v1/federations",
+    ] {
         for body in [
             b"{\"name\": ".to_vec(),
             b"{\"name\": \"\xff\xfe\"}".to_vec(),

@@ -14,6 +14,13 @@ async fn a_quota_lives_and_dies_and_the_default_holds_before_and_after() {
     let path = format!("/v1/quotas/{}/Cluster", project("d"));
     let default = json!({"hard_limit": 20, "project_id": project("d"), "resource": "Cluster"});
     assert_eq!(world.ask("root", "GET", &path, "").await.body, default);
+    let unnamed = world
+        .ask("root", "GET", path.trim_end_matches("/Cluster"), "")
+        .await;
+    assert_eq!(
+        (unnamed.status, unnamed.detail()),
+        (400, "Missing argument: \"resource\"")
+    );
     let body = json!({"project_id": project("d"), "hard_limit": 3}).to_string();
     let made = world.ask("root", "POST", "/v1/quotas", body).await;
     assert_eq!((made.status, &made.body["hard_limit"]), (201, &json!(3)));
