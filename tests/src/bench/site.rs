@@ -179,12 +179,20 @@ impl Eye {
         self.ask(move |connection| number(connection, query)).await
     }
 
-    /// Statements that everybody else has had executed since the server's start. MariaDB counts the preparing of one
-    /// as a question of its own.
-    pub(super) async fn queries_of_others(&mut self) -> Result<u64> {
+    /// Statements that our programs have had executed since the server's start: all of them are prepared, but for the
+    /// ends of transactions. The server's count of questions cannot tell how often they were prepared.
+    pub(super) async fn statements_of_ours(&mut self) -> Result<u64> {
+        let mut all = 0;
+        for name in ["Com_stmt_execute", "Com_begin", "Com_commit", "Com_rollback"] {
+            all += self.counter(name).await?;
+        }
+        Ok(all.saturating_sub(self.asked))
+    }
+
+    /// What Magnum's programs have asked since the server's start: they prepare nothing.
+    pub(super) async fn questions_of_magnum(&mut self) -> Result<u64> {
         let all = self.counter("Questions").await?;
-        let prepared = self.counter("Com_stmt_prepare").await?;
-        Ok(all.saturating_sub(prepared).saturating_sub(self.asked))
+        Ok(all.saturating_sub(self.asked))
     }
 
     /// A counter of the server, as `SHOW GLOBAL STATUS` has it.

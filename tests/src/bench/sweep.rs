@@ -133,7 +133,7 @@ impl Sweep {
         let site = Site::prepare(ground).await?;
         fill(&site, clusters).await?;
         let mut eye = site.eye().await?;
-        let (before, began) = (eye.queries_of_others().await?, Instant::now());
+        let (before, began) = (eye.statements_of_ours().await?, Instant::now());
         let mut servers = Vec::new();
         for number in 0..conductors {
             let command = site.ours(ground, &format!("bench-{number}"), "ecdsa-p256")?;
@@ -154,7 +154,7 @@ impl Sweep {
         let measured = Measured {
             clusters,
             cpu,
-            queries: eye.queries_of_others().await?.saturating_sub(before),
+            queries: eye.statements_of_ours().await?.saturating_sub(before),
             rss_mib: rss_mib(servers[0].pid)?,
             start: servers[0].start,
         };
@@ -193,7 +193,7 @@ impl Sweep {
         idle.kill_group().await?;
         fill(&site, self.few).await?;
         let mut eye = site.eye().await?;
-        let (queries, selects) = (eye.queries_of_others().await?, eye.counter("Com_select").await?);
+        let (queries, selects) = (eye.questions_of_magnum().await?, eye.counter("Com_select").await?);
         let spawned = Instant::now();
         let mut conductor = python.conductor(&site.vhost).await?;
         let start = spawned.elapsed();
@@ -212,7 +212,7 @@ impl Sweep {
         let measured = Measured {
             clusters: self.few,
             cpu: cpu_of_tree(pid)?.saturating_sub(of_start),
-            queries: eye.queries_of_others().await?.saturating_sub(queries),
+            queries: eye.questions_of_magnum().await?.saturating_sub(queries),
             rss_mib: rss_mib(pid)?,
             start,
         };
