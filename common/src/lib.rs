@@ -22,6 +22,7 @@ pub mod error;
 pub mod ids;
 pub mod model;
 pub mod objects;
+pub mod openstack;
 pub mod retry;
 pub mod rpc;
 pub mod seal;

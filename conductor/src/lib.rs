@@ -14,7 +14,6 @@ pub mod http;
 pub mod metric_definitions;
 pub mod notifications;
 pub mod objects_rpc;
-pub mod openstack;
 pub mod operations;
 pub mod periodic;
 pub mod rpc;

@@ -21,7 +21,7 @@ use magnum_common::seal::SealError;
 use uuid::Uuid;
 
 use super::authority::KeyPair;
-use crate::openstack::ServiceError;
+use magnum_common::openstack::ServiceError;
 
 pub(super) use managers::Managers;
 pub use managers::look_at_barbican;

@@ -13,14 +13,13 @@
 use std::sync::OnceLock;
 
 use async_trait::async_trait;
-use hyper::Method;
+use magnum_common::openstack::{Ask, Credentials, Endpoint, Method, Reply, ServiceError, Session};
 use magnum_common::secret::Secret;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{CertificateManager, Entry, ManagerError, Slot, Stored};
 use crate::certificates::authority::KeyPair;
-use crate::openstack::{Credentials, Endpoint, Reply, ServiceError, Session};
 
 const SERVICE: &str = "Barbican";
 const CERTIFICATE: &str = "certificate";
@@ -125,7 +124,7 @@ impl Barbican {
         Self {
             credentials: credentials.map_err(|error| error.to_string()),
             session: OnceLock::new(),
-            endpoint: Endpoint::new(SERVICE, "key-manager", endpoint_type, region),
+            endpoint: Endpoint::new(SERVICE, "key-manager", "barbican_client", endpoint_type, region),
         }
     }
 
@@ -164,7 +163,14 @@ impl Barbican {
         let has_secret = path == "/v1/secrets" && body.is_some();
         self.session()
             .map_err(|reason| ServiceError::Options(reason.clone()))?
-            .request(&self.endpoint, method, &path, query, body, has_secret)
+            .request(&Ask {
+                endpoint: &self.endpoint,
+                method,
+                path: &path,
+                query,
+                body,
+                has_secret,
+            })
             .await
     }
 

@@ -11,7 +11,7 @@ use super::barbican::Barbican;
 use super::local::Files;
 use super::x509keypair::Table;
 use super::{CertificateManager, Sealing};
-use crate::openstack::{Credentials, ServiceError};
+use magnum_common::openstack::{Credentials, ServiceError};
 
 /// Whether Keystone and Barbican answer the service user that these settings name.
 ///

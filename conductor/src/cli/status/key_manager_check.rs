@@ -7,7 +7,7 @@ use magnum_common::config::{CertManagerType, Settings};
 
 use super::report::Finding;
 use crate::certificates::manager::look_at_barbican;
-use crate::openstack::ServiceError;
+use magnum_common::openstack::ServiceError;
 
 /// A person waits for this.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);

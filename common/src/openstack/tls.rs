@@ -3,10 +3,10 @@
 
 use std::error::Error;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use magnum_common::error::with_causes;
+use crate::error::with_causes;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
@@ -16,18 +16,33 @@ use rustls::{
     AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
-use super::{Credentials, ServiceError};
+use super::ServiceError;
+
+/// Whom we believe, and who we say we are.
+#[derive(Debug, Clone)]
+pub struct Trust {
+    /// The section of `magnum.conf` that this was read from.
+    pub section: &'static str,
+    /// CAs of the other end; by default the system's.
+    pub cafile: Option<PathBuf>,
+    /// Our certificate.
+    pub certfile: Option<PathBuf>,
+    /// Its key.
+    pub keyfile: Option<PathBuf>,
+    /// Whoever answers is believed.
+    pub insecure: bool,
+}
 
 /// Checks against `cafile`, or the system's CAs where none is given; not at all with `insecure`.
-pub(super) fn config(credentials: &Credentials) -> Result<ClientConfig, ServiceError> {
-    let section = credentials.section;
+pub(super) fn config(trust: &Trust) -> Result<ClientConfig, ServiceError> {
+    let section = trust.section;
     let fault = |option: &str, error: &(dyn Error + 'static)| fault(section, option, error);
     let provider = Arc::new(ring::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = if credentials.insecure {
+    let verifier: Arc<dyn ServerCertVerifier> = if trust.insecure {
         tracing::warn!("[{section}] insecure: the certificates of Keystone and the services are not checked");
         Arc::new(NoVerification(Arc::clone(&provider)))
     } else {
-        match roots(section, credentials.cafile.as_deref())? {
+        match roots(section, trust.cafile.as_deref())? {
             // Without any CA only http can work; https fails with a reason that names the option.
             roots if roots.is_empty() => Arc::new(NothingIsTrusted(Arc::clone(&provider))),
             roots => WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
@@ -40,11 +55,11 @@ pub(super) fn config(credentials: &Credentials) -> Result<ClientConfig, ServiceE
         .map_err(|error| fault("cafile", &error))?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
-    match &credentials.certfile {
+    match &trust.certfile {
         None => Ok(builder.with_no_client_auth()),
         Some(certificate) => {
             // One file may hold both.
-            let key = credentials.keyfile.as_ref().unwrap_or(certificate);
+            let key = trust.keyfile.as_ref().unwrap_or(certificate);
             let key = PrivateKeyDer::from_pem_slice(&read(section, "keyfile", key)?)
                 .map_err(|error| fault("keyfile", &error))?;
             builder

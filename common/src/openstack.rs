@@ -1,4 +1,4 @@
-//! Other OpenStack services, asked as the service user of `[keystone_auth]`.
+//! Other OpenStack services, asked as the service user of `[keystone_auth]`, or as whoever has a token.
 //!
 //! A thin client of our own: `openstack_sdk` knows no key manager, wants a `clouds.yaml` and brings its own idea of
 //! state; what is needed here is one token, one catalog look-up and plain JSON. Over hyper rather than `reqwest`, whose
@@ -9,14 +9,22 @@
 //! whether repeating may help. Nothing is repeated in here: the schedule is the caller's. Neither tokens, passwords nor
 //! bodies of requests are in an error.
 
+mod catalog;
+mod connection;
 mod credentials;
+mod reply;
 mod session;
 mod tls;
 
+pub use catalog::Endpoint;
+pub use connection::{Access, Ask, Connection};
 pub use credentials::Credentials;
-pub use session::{Endpoint, Reply, Session};
+pub use hyper::Method;
+pub use reply::Reply;
+pub use session::Session;
+pub use tls::Trust;
 
-use magnum_common::error::ErrorClass;
+use crate::error::ErrorClass;
 
 /// Why a service did not do what it was asked.
 #[derive(Debug, Clone, thiserror::Error)]

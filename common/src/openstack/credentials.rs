@@ -1,13 +1,12 @@
-//! Who the conductor is in Keystone, from the options.
+//! Who we are in Keystone, from the options.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use magnum_common::config::Settings;
-use magnum_common::secret::Secret;
+use crate::config::Settings;
+use crate::secret::Secret;
 use serde_json::{Value, json};
 
-use super::ServiceError;
+use super::{ServiceError, Trust};
 
 /// Longest wait for an answer where no option says otherwise.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
@@ -17,12 +16,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 pub struct Credentials {
     /// Keystone's v3 API, without a slash at its end.
     pub keystone: String,
-    /// The section of `magnum.conf` that this was read from.
-    pub(super) section: &'static str,
-    pub(super) cafile: Option<PathBuf>,
-    pub(super) certfile: Option<PathBuf>,
-    pub(super) keyfile: Option<PathBuf>,
-    pub(super) insecure: bool,
+    pub(super) trust: Trust,
     pub(super) timeout: Duration,
     user: Value,
     password: Secret,
@@ -70,11 +64,13 @@ macro_rules! from_section {
         };
         Ok(Credentials {
             keystone: v3(&url),
-            section: $name,
-            cafile: section.cafile.clone(),
-            certfile: section.certfile.clone(),
-            keyfile: section.keyfile.clone(),
-            insecure: section.insecure,
+            trust: Trust {
+                section: $name,
+                cafile: section.cafile.clone(),
+                certfile: section.certfile.clone(),
+                keyfile: section.keyfile.clone(),
+                insecure: section.insecure,
+            },
             timeout: $timeout,
             user,
             password: section.password.clone().ok_or_else(|| missing("password"))?,
