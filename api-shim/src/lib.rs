@@ -5,7 +5,7 @@
 //!
 //! | module | topic |
 //! |---|---|
-//! | [`app`] | start and stop; what handlers can reach |
+//! | [`cli`], [`app`] | the program; start and stop; what handlers can reach |
 //! | [`connections`], [`router`], [`request`], [`microversion`], [`auth`] | from a socket to a handler |
 //! | [`v1`] | the handlers, one file per resource |
 //! | [`validation`], [`policy`] | what may be asked, and by whom; pure |
@@ -17,6 +17,7 @@
 
 pub mod app;
 pub mod auth;
+pub mod cli;
 pub mod conductor_api;
 pub mod connections;
 pub mod driver_catalog;
