@@ -115,11 +115,15 @@ fn id_of(operation: &Value) -> String {
 
 /// All operations have ended, and exactly one of them is new.
 async fn one_succeeded(deployment: &Deployment, before: &HashSet<String>) -> Result<()> {
+    let is_ours = |operation: &Value| !before.contains(&id_of(operation));
+    // The broker may still have to notice the death and deliver again, with no operation open that would tell.
+    wait::until("the request to be journalled", PATIENCE, async || {
+        ensure!(deployment.operations().await?.iter().any(is_ours), "not yet");
+        Ok(())
+    })
+    .await?;
     let operations = deployment.settled(PATIENCE).await?;
-    let ours: Vec<_> = operations
-        .iter()
-        .filter(|one| !before.contains(&id_of(one)))
-        .collect();
+    let ours: Vec<_> = operations.iter().filter(|one| is_ours(one)).collect();
     ensure!(
         ours.len() == 1,
         "the request became {} operations: {ours:#?}",
