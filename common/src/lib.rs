@@ -11,6 +11,7 @@
 //! | [`rpc`], [`objects`] | oslo.messaging's wire and versioned objects |
 //! | [`db`] | the only place with connections; rows and shared reads |
 //! | [`drivers`] | driver discovery and resolution, as pure code |
+//! | [`openstack`] | other OpenStack services: one exchange, the catalog, a session |
 //! | [`secret`], [`seal`], [`retry`], [`clock`], [`telemetry`] | process set-up |
 
 pub mod clock;
@@ -28,3 +29,4 @@ pub mod rpc;
 pub mod seal;
 pub mod secret;
 pub mod telemetry;
+mod tls;

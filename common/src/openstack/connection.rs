@@ -43,6 +43,8 @@ pub struct Ask<'a> {
     pub path: &'a str,
     /// Not encoded yet.
     pub query: &'a [(&'a str, &'a str)],
+    /// The type of the answer.
+    pub accept: &'static str,
     /// JSON.
     pub body: Option<&'a Value>,
     /// The service's words about a refusal may quote the body, so they are left out.
@@ -50,13 +52,14 @@ pub struct Ask<'a> {
 }
 
 impl<'a> Ask<'a> {
-    /// For what is at `path`.
+    /// For the JSON that is at `path`.
     pub fn get(endpoint: &'a Endpoint, path: &'a str, query: &'a [(&'a str, &'a str)]) -> Self {
         Self {
             endpoint,
             method: Method::GET,
             path,
             query,
+            accept: "application/json",
             body: None,
             has_secret: false,
         }
@@ -104,17 +107,11 @@ impl Connection {
             ask.path,
             encoded(ask.query)
         );
-        // Barbican gives a secret's text only to who wants no JSON.
-        let accept = if ask.path.ends_with("/payload") {
-            "text/plain"
-        } else {
-            "application/json"
-        };
         let request = Request::builder()
             .method(ask.method.clone())
             .uri(url)
             .header("X-Auth-Token", access.token.expose())
-            .header(ACCEPT, accept);
+            .header(ACCEPT, ask.accept);
         self.send(ask.endpoint.service, request, ask.body).await
     }
 

@@ -27,7 +27,7 @@ struct Token {
 
 /// The service user's session. One for a process.
 pub struct Session {
-    connection: Arc<Connection>,
+    connection: Connection,
     credentials: Credentials,
     /// Held while a new one is fetched, so that a hundred requests fetch one.
     token: Mutex<Held>,
@@ -49,7 +49,7 @@ impl Session {
     /// A file of certificates cannot be read.
     pub fn new(credentials: Credentials) -> Result<Self, ServiceError> {
         Ok(Self {
-            connection: Arc::new(Connection::new(&credentials.trust, credentials.timeout)?),
+            connection: Connection::new(&credentials.trust, credentials.timeout)?,
             credentials,
             token: Mutex::new(Held::default()),
         })

@@ -8,15 +8,14 @@ use std::sync::Arc;
 
 use crate::error::with_causes;
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{
-    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{AlertDescription, ClientConfig, RootCertStore};
 
 use super::ServiceError;
+use crate::tls::{Verdict, WithoutAuthorities};
 
 /// Whom we believe, and who we say we are.
 #[derive(Debug, Clone)]
@@ -40,11 +39,11 @@ pub(super) fn config(trust: &Trust) -> Result<ClientConfig, ServiceError> {
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = if trust.insecure {
         tracing::warn!("[{section}] insecure: the certificates of Keystone and the services are not checked");
-        Arc::new(NoVerification(Arc::clone(&provider)))
+        WithoutAuthorities::new(&provider, Verdict::Accepted)
     } else {
         match roots(section, trust.cafile.as_deref())? {
             // Without any CA only http can work; https fails with a reason that names the option.
-            roots if roots.is_empty() => Arc::new(NothingIsTrusted(Arc::clone(&provider))),
+            roots if roots.is_empty() => WithoutAuthorities::new(&provider, Verdict::Refused),
             roots => WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
                 .build()
                 .map_err(|error| fault("cafile", &error))?,
@@ -152,79 +151,4 @@ fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> 
         };
     }
     None
-}
-
-macro_rules! signatures_are_checked {
-    () => {
-        fn verify_tls12_signature(
-            &self,
-            message: &[u8],
-            cert: &CertificateDer<'_>,
-            dss: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, rustls::Error> {
-            rustls::crypto::verify_tls12_signature(
-                message,
-                cert,
-                dss,
-                &self.0.signature_verification_algorithms,
-            )
-        }
-
-        fn verify_tls13_signature(
-            &self,
-            message: &[u8],
-            cert: &CertificateDer<'_>,
-            dss: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, rustls::Error> {
-            rustls::crypto::verify_tls13_signature(
-                message,
-                cert,
-                dss,
-                &self.0.signature_verification_algorithms,
-            )
-        }
-
-        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-            self.0.signature_verification_algorithms.supported_schemes()
-        }
-    };
-}
-
-/// For `insecure`: whoever answers is believed.
-#[derive(Debug)]
-struct NoVerification(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for NoVerification {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    signatures_are_checked!();
-}
-
-/// For a system without CAs.
-#[derive(Debug)]
-struct NothingIsTrusted(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for NothingIsTrusted {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        // Told with the advice to name one.
-        Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer))
-    }
-
-    signatures_are_checked!();
 }

@@ -17,11 +17,11 @@ use magnum_common::config::CertManagerType;
 use magnum_common::db::DbError;
 use magnum_common::error::ErrorClass;
 use magnum_common::ids::OperationId;
+use magnum_common::openstack::ServiceError;
 use magnum_common::seal::SealError;
 use uuid::Uuid;
 
 use super::authority::KeyPair;
-use magnum_common::openstack::ServiceError;
 
 pub(super) use managers::Managers;
 pub use managers::look_at_barbican;

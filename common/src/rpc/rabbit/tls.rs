@@ -9,14 +9,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
 
 use crate::rpc::options::RabbitOptions;
 use crate::rpc::transport::TransportError;
+use crate::tls::{Verdict, WithoutAuthorities};
 
 /// The TLS side of a connection; none without `ssl`.
 pub(super) fn connector(options: &RabbitOptions) -> Result<Option<ClientConfig>, TransportError> {
@@ -40,7 +41,7 @@ pub(super) fn connector(options: &RabbitOptions) -> Result<Option<ClientConfig>,
             tracing::warn!(
                 "[oslo_messaging_rabbit] ssl is on without ssl_ca_file: the broker's certificate is not verified"
             );
-            Arc::new(NoVerification(Arc::clone(&provider)))
+            WithoutAuthorities::new(&provider, Verdict::Accepted)
         }
     };
     let builder = ClientConfig::builder_with_provider(provider)
@@ -116,45 +117,6 @@ fn fault(option: &'static str, reason: impl ToString) -> TransportError {
     TransportError::Tls {
         option,
         reason: reason.to_string(),
-    }
-}
-
-/// Accepts any certificate; the handshake's own signatures are still checked.
-#[derive(Debug)]
-struct NoVerification(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for NoVerification {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
 

@@ -161,6 +161,12 @@ impl Barbican {
     ) -> Result<Reply, ServiceError> {
         let path = format!("/v1/{path}");
         let has_secret = path == "/v1/secrets" && body.is_some();
+        // It gives a secret's text only to who wants no JSON.
+        let accept = if path.ends_with("/payload") {
+            "text/plain"
+        } else {
+            "application/json"
+        };
         self.session()
             .map_err(|reason| ServiceError::Options(reason.clone()))?
             .request(&Ask {
@@ -168,6 +174,7 @@ impl Barbican {
                 method,
                 path: &path,
                 query,
+                accept,
                 body,
                 has_secret,
             })

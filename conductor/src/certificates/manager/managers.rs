@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use magnum_common::config::{CertManagerType, Settings};
 use magnum_common::db::Database;
+use magnum_common::openstack::{Credentials, ServiceError};
 use magnum_common::seal::JournalKey;
 
 use super::barbican::Barbican;
 use super::local::Files;
 use super::x509keypair::Table;
 use super::{CertificateManager, Sealing};
-use magnum_common::openstack::{Credentials, ServiceError};
 
 /// Whether Keystone and Barbican answer the service user that these settings name.
 ///

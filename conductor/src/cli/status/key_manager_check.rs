@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use magnum_common::config::{CertManagerType, Settings};
+use magnum_common::openstack::ServiceError;
 
 use super::report::Finding;
 use crate::certificates::manager::look_at_barbican;
-use magnum_common::openstack::ServiceError;
 
 /// A person waits for this.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
