@@ -13,6 +13,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use magnum_common::config::{ApiSection, Settings};
 use magnum_common::db::Database;
+use magnum_common::openstack::ServiceError;
 use magnum_common::rpc::Transport;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tower::util::{MapRequest, MapRequestLayer, MapResponse, MapResponseLayer};
 use tower::{Layer as _, Service};
 
-use crate::auth::{Authenticator, UnsupportedStrategy};
+use crate::auth::Authenticator;
 use crate::conductor_api::ConductorApi;
 use crate::connections::Patient;
 use crate::driver_catalog::DriverCatalog;
@@ -38,8 +39,8 @@ const SILENCE: Duration = Duration::from_secs(120);
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Clients cannot be identified in the way that is asked for.
-    #[error(transparent)]
-    AuthStrategy(#[from] UnsupportedStrategy),
+    #[error("{0} ([api] auth_strategy = keystone; noauth believes every client and is for development)")]
+    Authentication(ServiceError),
     /// TLS is a proxy's business.
     #[error(
         "[api] enabled_ssl = true is not supported: put a TLS proxy in front and set enabled_ssl = false"
@@ -79,7 +80,7 @@ impl Api {
             conductor: ConductorApi::new(Arc::clone(&transport), settings),
             images: Arc::new(FileCatalog::new(settings.api.image_catalog_file.clone())),
             drivers: DriverCatalog::new(database.clone(), settings),
-            authenticator: Authenticator::from_settings(settings)?,
+            authenticator: Authenticator::from_settings(settings).map_err(StartError::Authentication)?,
             cluster_template: settings.cluster_template.clone(),
             max_limit: settings.api.max_limit,
             max_body_bytes: settings.oslo_middleware.max_request_body_size,

@@ -1,101 +1,122 @@
 //! Who is asking.
 //!
-//! With `[api] auth_strategy = noauth` the caller's identity is whatever the request's headers say, the same
-//! headers that Keystone's middleware sets behind a token:
+//! [`authenticate`] stands before every route but the public ones (`/`, `/v1`, the health check) and leaves the
+//! [`Caller`] for the request's context. `[api] auth_strategy` says how the caller is known: by a Keystone token
+//! (`keystone`, the default), or by what the request itself says (`noauth`, for one machine).
 //!
-//! | header | meaning | when absent |
-//! |---|---|---|
-//! | `X-User-Id`, `X-User-Name` | the user | see below |
-//! | `X-Project-Id`, `X-Project-Name` | the project | see below |
-//! | `X-User-Domain-Id`, `X-User-Domain-Name` | the user's domain | none |
-//! | `X-Roles` | comma-separated role names | `member,reader` |
-//! | `X-Auth-Token` | passed on to drivers as it is | none |
-//!
-//! A request that has none of `X-User-Id`, `X-Project-Id` and `X-Roles` is the user `noauth` of the project
-//! `noauth` with the roles `admin,member,reader`: what a developer at a local `magnum-dev` wants. `noauth` checks
-//! nothing: whoever reaches the port is whoever they say. It is for one machine, never for a network.
-//!
-//! `keystone` is refused at start for now, with a message that says which option to set; it is the default, so
-//! an API without a decision does not start open.
+//! Guarantees: behind the strategy `keystone` no handler runs for a request without a valid token, not even the one that
+//! says 404; identity headers that a client sends are not looked at. On public routes nobody is identified, so a bad
+//! token does no harm there. Where this differs from Keystone's middleware is in `docs/differences.md`.
 
-use axum::http::HeaderMap;
+mod access_rules;
+mod cache;
+mod identity;
+mod keystone;
+mod memcached;
+mod noauth;
+mod shared_cache;
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use magnum_common::config::{AuthStrategy, Settings};
-use magnum_common::context::{Caller, RequestContext};
-use magnum_common::ids::RequestId;
-use magnum_common::secret::Secret;
+use magnum_common::context::Caller;
+use magnum_common::openstack::ServiceError;
+use serde_json::json;
 
-/// The caller of requests without identity headers.
-const NOBODY: &str = "noauth";
+use crate::request::method_sent;
+use crate::state::App;
 
-/// An `[api] auth_strategy` that is not there yet.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "[api] auth_strategy = {0} is not supported yet: set auth_strategy = noauth (and keep [api] host on \
-     127.0.0.1, since noauth believes every client)"
-)]
-pub struct UnsupportedStrategy(&'static str);
+use self::keystone::Strategy;
 
 /// How callers are identified.
-#[derive(Debug, Clone)]
-pub struct Authenticator {
-    auth_url: Option<String>,
+pub enum Authenticator {
+    /// By their own words.
+    Noauth {
+        /// What drivers get as the authentication URL.
+        auth_url: Option<String>,
+    },
+    /// By Keystone.
+    Keystone(Box<Strategy>),
+}
+
+/// What of a request says who sends it.
+pub struct Credentials<'a> {
+    /// All of them.
+    pub headers: &'a HeaderMap,
+    /// The method that the client has sent.
+    pub method: Method,
+    /// The path in its one form, which begins with `/v1`.
+    pub path: &'a str,
+}
+
+/// Why a request goes no further.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// No valid token: 401, with the place where there are some.
+    Unauthorized {
+        /// The value of `WWW-Authenticate`.
+        challenge: HeaderValue,
+    },
+    /// Nobody can tell at the moment: 503.
+    Unavailable,
 }
 
 impl Authenticator {
-    /// The strategy that the settings name.
-    pub fn from_settings(settings: &Settings) -> Result<Self, UnsupportedStrategy> {
+    /// The strategy that the settings name. Connects to nothing yet.
+    ///
+    /// # Errors
+    /// Names the option that is missing or cannot be used.
+    pub fn from_settings(settings: &Settings) -> Result<Self, ServiceError> {
         match settings.api.auth_strategy {
             AuthStrategy::Noauth => {
                 tracing::warn!(
                     "[api] auth_strategy = noauth: whoever reaches this API is an administrator. Keep it on \
                      127.0.0.1."
                 );
-                Ok(Self {
+                Ok(Self::Noauth {
                     auth_url: settings.keystone_authtoken.www_authenticate_uri.clone(),
                 })
             }
-            AuthStrategy::Keystone => Err(UnsupportedStrategy("keystone")),
+            AuthStrategy::Keystone => Ok(Self::Keystone(Box::new(Strategy::new(settings)?))),
         }
     }
 
-    /// The context of a request with these headers.
-    pub fn identify(&self, headers: &HeaderMap, request_id: &RequestId) -> RequestContext {
-        let caller = caller(headers, self.auth_url.clone());
-        RequestContext::for_caller(&caller, request_id)
+    /// Who sends a request.
+    pub async fn identify(&self, credentials: &Credentials<'_>) -> Result<Caller, Refusal> {
+        match self {
+            Self::Noauth { auth_url } => Ok(noauth::caller(credentials.headers, auth_url.clone())),
+            Self::Keystone(strategy) => strategy.identify(credentials).await,
+        }
     }
 }
 
-fn caller(headers: &HeaderMap, auth_url: Option<String>) -> Caller {
-    let text = |name: &str| {
-        headers
-            .get(name)
-            .and_then(|value| std::str::from_utf8(value.as_bytes()).ok())
-            .map(|text| text.trim().to_owned())
-            .filter(|text| !text.is_empty())
-    };
-    let names_somebody = ["x-user-id", "x-project-id", "x-roles"]
-        .iter()
-        .any(|name| headers.contains_key(*name));
-    let roles = match text("x-roles") {
-        Some(list) => list.split(',').map(|role| role.trim().to_owned()).collect(),
-        None if headers.contains_key("x-roles") => Vec::new(),
-        None if names_somebody => ["member", "reader"].map(str::to_owned).to_vec(),
-        None => ["admin", "member", "reader"].map(str::to_owned).to_vec(),
-    };
-    let or_nobody = |value: Option<String>| value.or_else(|| (!names_somebody).then(|| NOBODY.to_owned()));
-    Caller {
-        user_id: or_nobody(text("x-user-id")),
-        user_name: or_nobody(text("x-user-name")),
-        project_id: or_nobody(text("x-project-id")),
-        project_name: or_nobody(text("x-project-name")),
-        user_domain_id: text("x-user-domain-id"),
-        user_domain_name: text("x-user-domain-name"),
-        is_admin: is_admin(&roles),
-        roles,
-        auth_token: text("x-auth-token").map(Secret::new),
-        auth_token_info: None,
-        auth_url,
+/// Middleware around the routes: finds out who asks, or answers 401 or 503.
+pub async fn authenticate(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    if is_public(request.uri().path()) {
+        return next.run(request).await;
     }
+    let credentials = Credentials {
+        method: method_sent(&request),
+        headers: request.headers(),
+        path: request.uri().path(),
+    };
+    match app.authenticator.identify(&credentials).await {
+        Ok(caller) => {
+            request.extensions_mut().insert(Arc::new(caller));
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+/// Paths, in their one form, at which nobody is identified. The `.json` ones are Magnum's; they are a 404.
+fn is_public(path: &str) -> bool {
+    matches!(path, "/" | "/v1" | "/v1/.json" | "/v1/v1.json" | "/healthcheck")
+        || path.starts_with("/healthcheck/")
 }
 
 /// Magnum's policy rule `context_is_admin`. Role names compare without case, as oslo.policy does.
@@ -103,37 +124,54 @@ fn is_admin(roles: &[String]) -> bool {
     roles.iter().any(|role| role.eq_ignore_ascii_case("admin"))
 }
 
+impl IntoResponse for Refusal {
+    /// In the shape of Keystone's middleware, which clients tell from the API's own errors: `error`, not `errors`.
+    fn into_response(self) -> Response {
+        let (status, title, message) = match &self {
+            Self::Unauthorized { .. } => (
+                StatusCode::UNAUTHORIZED,
+                "Unauthorized",
+                "The request you have made requires authentication.",
+            ),
+            Self::Unavailable => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Service Unavailable",
+                "The Keystone service is temporarily unavailable.",
+            ),
+        };
+        let body = json!({"error": {"code": status.as_u16(), "title": title, "message": message}});
+        let mut response = (
+            status,
+            [(header::CONTENT_TYPE, "application/json")],
+            body.to_string(),
+        )
+            .into_response();
+        if let Self::Unauthorized { challenge } = self {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use axum::http::{HeaderName, HeaderValue};
-
     use super::*;
 
-    fn caller_of(headers: &[(&'static str, &'static str)]) -> Caller {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
-            .collect();
-        caller(&headers, None)
-    }
-
     #[test]
-    fn without_identity_headers_the_caller_is_the_local_administrator() {
-        let caller = caller_of(&[("x-auth-token", "t")]);
-        assert_eq!(caller.user_id.as_deref(), Some("noauth"));
-        assert_eq!(caller.project_id.as_deref(), Some("noauth"));
-        assert!(caller.is_admin);
-    }
-
-    #[test]
-    fn with_identity_headers_nothing_is_added_but_the_ordinary_roles() {
-        let caller = caller_of(&[("x-user-id", "u"), ("x-project-id", "p")]);
-        assert_eq!(caller.roles, ["member", "reader"]);
-        assert!(!caller.is_admin);
-        assert_eq!(caller.user_name, None);
-        let caller = caller_of(&[("x-roles", " Admin , member")]);
-        assert!(caller.is_admin);
-        assert_eq!(caller.user_id, None);
-        assert!(caller_of(&[("x-roles", "")]).roles.is_empty());
+    fn only_the_places_that_say_what_is_here_are_public() {
+        for path in ["/", "/v1", "/healthcheck", "/healthcheck/x", "/v1/v1.json"] {
+            assert!(is_public(path), "{path}");
+        }
+        for path in [
+            "/v1/",
+            "/v1/clusters",
+            "/v1/healthcheck",
+            "/healthchecks",
+            "/v1/v1",
+            "//",
+            "",
+        ] {
+            assert!(!is_public(path), "{path}");
+        }
     }
 }

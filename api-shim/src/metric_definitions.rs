@@ -9,6 +9,9 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 const REQUESTS: &str = "magnum_api_requests_total";
 const DURATION: &str = "magnum_api_request_duration_seconds";
+const VALIDATIONS: &str = "magnum_api_token_validations_total";
+const VALIDATION_DURATION: &str = "magnum_api_token_validation_duration_seconds";
+const REMEMBERED: &str = "magnum_api_token_cache_hits_total";
 
 static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
 
@@ -36,6 +39,46 @@ pub fn describe() {
         metrics::Unit::Seconds,
         "Time from request to answer, by method"
     );
+    describe_counter!(
+        VALIDATIONS,
+        "Tokens asked about at Keystone, by result: valid, invalid, failed"
+    );
+    describe_histogram!(
+        VALIDATION_DURATION,
+        metrics::Unit::Seconds,
+        "Time that asking Keystone about a token took, retries included"
+    );
+    describe_counter!(
+        REMEMBERED,
+        "Tokens that needed no question to Keystone, by where they were known: process, memcached"
+    );
+}
+
+/// What asking Keystone about a token has brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Validation {
+    /// Somebody.
+    Valid,
+    /// Nobody.
+    Invalid,
+    /// No answer.
+    Failed,
+}
+
+/// Counts one question to Keystone about a token.
+pub fn token_was_validated(result: Validation, took: Duration) {
+    let result = match result {
+        Validation::Valid => "valid",
+        Validation::Invalid => "invalid",
+        Validation::Failed => "failed",
+    };
+    counter!(VALIDATIONS, "result" => result).increment(1);
+    histogram!(VALIDATION_DURATION).record(took.as_secs_f64());
+}
+
+/// Counts one token that needed no question.
+pub fn token_was_remembered(place: &'static str) {
+    counter!(REMEMBERED, "cache" => place).increment(1);
 }
 
 /// Counts one answered request. Unknown methods share a label, so that a client cannot invent labels.

@@ -1,8 +1,8 @@
 //! What stands between the socket and a handler: identity, version, body.
 //!
 //! [`rewrite`] runs before routing and gives every path its one form. [`identify`] wraps everything and names
-//! the request. [`enter`] wraps the routes under `/v1`: it checks `Accept`, finds out who asks and which version
-//! is spoken, and leaves a [`Call`] for the handler. [`Body`] reads a JSON body.
+//! the request. [`enter`] wraps the routes under `/v1`: it checks `Accept`, finds out which version is spoken, and
+//! leaves a [`Call`] for the handler, with the caller that [`crate::auth`] has identified. [`Body`] reads a JSON body.
 
 mod body;
 
@@ -15,7 +15,8 @@ use axum::http::uri::{PathAndQuery, Uri};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use magnum_common::context::RequestContext;
+use magnum_common::context::{Caller, RequestContext};
+use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::RequestId;
 use serde_json::Value;
 
@@ -53,6 +54,13 @@ impl Call {
             return Err(ApiFault::later(self.version, what));
         }
         Ok(())
+    }
+
+    /// The project that something new belongs to. An administrator whose token has none is refused: nobody could ever
+    /// see what it makes.
+    pub fn owns_what_it_makes(&self) -> Result<&str, Fault> {
+        let refusal = || Fault::new(Exception::NotAuthorized, "Not authorized.");
+        self.context.project_id().ok_or_else(refusal)
     }
 
     /// Lets an administrator see every project, as Magnum does for the calls that show, list, update and delete.
@@ -203,7 +211,13 @@ pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next
         .get::<RequestId>()
         .cloned()
         .unwrap_or_else(RequestId::random);
-    let mut context = app.authenticator.identify(request.headers(), &id);
+    // On a public route there is none: nobody, with no rights.
+    let caller = request
+        .extensions()
+        .get::<Arc<Caller>>()
+        .cloned()
+        .unwrap_or_default();
+    let mut context = RequestContext::for_caller(&caller, &id);
     keep_global_request_id(&mut context, request.headers());
     let call = Call {
         context,

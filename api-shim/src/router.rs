@@ -15,9 +15,10 @@ use crate::v1::{
     actions, certificates, cluster_templates, clusters, credentials, federations, mservices, node_groups,
     quotas, root, stats,
 };
-use crate::{faults, health, request};
+use crate::{auth, faults, health, request};
 
-/// The routes, with everything around them. Innermost first: identity and version, panics, fault bodies, ids.
+/// The routes, with everything around them. Innermost first: version, identity, panics, fault bodies, ids. Identity
+/// stands before the routing, so that nobody learns without a token what is there.
 pub fn routes(app: Arc<App>) -> Router {
     let v1 = Router::new()
         .route("/v1", get(root::v1))
@@ -93,6 +94,7 @@ pub fn routes(app: Arc<App>) -> Router {
         .merge(v1)
         .fallback(faults::not_found)
         .method_not_allowed_fallback(faults::method_not_allowed)
+        .layer(from_fn_with_state(Arc::clone(&app), auth::authenticate))
         .layer(CatchPanicLayer::custom(faults::panicked))
         .layer(from_fn(faults::render))
         .layer(from_fn(request::identify))

@@ -32,7 +32,7 @@ const TOKEN_INFO: &str = "auth_token_info";
 #[derive(Clone)]
 enum Kept {
     Read(Value),
-    Text(Box<RawValue>),
+    Text(Arc<RawValue>),
 }
 
 impl Kept {
@@ -55,7 +55,7 @@ impl Serialize for Kept {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             // Only JSON knows what a piece of JSON text is.
-            Self::Text(text) if serializer.is_human_readable() => text.serialize(serializer),
+            Self::Text(text) if serializer.is_human_readable() => (**text).serialize(serializer),
             _ => self.value().serialize(serializer),
         }
     }
@@ -73,7 +73,7 @@ pub struct Caller {
     pub user_domain_name: Option<String>,
     pub roles: Vec<String>,
     pub auth_token: Option<crate::secret::Secret>,
-    pub auth_token_info: Option<Value>,
+    pub auth_token_info: Option<Arc<RawValue>>,
     pub auth_url: Option<String>,
     pub is_admin: bool,
 }
@@ -95,7 +95,7 @@ impl RequestContext {
         map: &mut A,
     ) -> Result<(), A::Error> {
         let value = if name == TOKEN_INFO {
-            Kept::Text(map.next_value()?)
+            Kept::Text(map.next_value::<Box<RawValue>>()?.into())
         } else {
             Kept::Read(map.next_value()?)
         };
@@ -137,12 +137,16 @@ impl RequestContext {
             "user_name": caller.user_name,
             "user_id": caller.user_id,
             "project_name": caller.project_name,
-            "auth_token_info": caller.auth_token_info,
+            "auth_token_info": null,
             "all_tenants": false,
         }) else {
             return Self::default();
         };
-        Self::from_map(values)
+        let mut context = Self::from_map(values);
+        if let Some(text) = &caller.auth_token_info {
+            Arc::make_mut(&mut context.values).insert(TOKEN_INFO.to_owned(), Kept::Text(Arc::clone(text)));
+        }
+        context
     }
 
     /// The context of periodic work: admin, all tenants, no token.
@@ -171,7 +175,7 @@ impl RequestContext {
     /// Sets the value of a key.
     pub fn set(&mut self, key: &str, value: Value) {
         let kept = match key {
-            TOKEN_INFO => to_raw_value(&value).map_or(Kept::Read(value), Kept::Text),
+            TOKEN_INFO => to_raw_value(&value).map_or(Kept::Read(value), |text| Kept::Text(text.into())),
             _ => Kept::Read(value),
         };
         Arc::make_mut(&mut self.values).insert(key.to_owned(), kept);
@@ -291,6 +295,18 @@ mod tests {
         assert_eq!(*context.get("auth_token").unwrap(), "tok-1");
         assert_eq!(*context.get("user_identity").unwrap(), "u p - - -");
         assert!(!format!("{context:?}").contains("tok-1"));
+    }
+
+    #[test]
+    fn the_tokens_document_is_passed_on_as_it_came() {
+        let text = r#"{"token":  {"catalog": []}}"#;
+        let caller = Caller {
+            auth_token_info: Some(RawValue::from_string(text.to_owned()).unwrap().into()),
+            ..Caller::default()
+        };
+        let context = RequestContext::for_caller(&caller, &RequestId::new("req-1"));
+        assert_eq!(context.entries().count(), 25);
+        assert!(serde_json::to_string(&context).unwrap().contains(text));
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! TLS takes its crypto provider from the process or from aws-lc, and panics where it finds neither.
 //!
 //! Guarantees: one token for all, renewed before it expires and when a service refuses it; every request ends within
-//! `[keystone_auth] timeout`, or twice that where it needs a new token first, however many ask at once; a failure says
+//! `[keystone_auth] timeout` (`[keystone_authtoken] http_connect_timeout` where tokens are validated), or twice that
+//! where it needs a new token first, however many ask at once; a failure says
 //! whether repeating may help. Nothing is repeated in here: the schedule is the caller's. Neither tokens, passwords nor
 //! bodies of requests are in an error.
 
@@ -15,6 +16,7 @@ mod credentials;
 mod reply;
 mod session;
 mod tls;
+mod validation;
 
 pub use catalog::Endpoint;
 pub use connection::{Access, Ask, Connection};
@@ -23,6 +25,7 @@ pub use hyper::Method;
 pub use reply::Reply;
 pub use session::Session;
 pub use tls::Trust;
+pub use validation::{Keystone, ValidationOptions};
 
 use crate::error::ErrorClass;
 

@@ -11,6 +11,7 @@
     reason = "a failed expectation is how a test fails"
 )]
 
+mod auth;
 mod bad_input;
 mod bench;
 mod broker;

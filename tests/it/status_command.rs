@@ -3,6 +3,7 @@
 
 mod key_manager;
 mod messaging;
+mod tokens;
 
 use std::process::Command;
 use std::time::Duration;

@@ -10,7 +10,8 @@
 //! | [`run_dir`], [`sweep`] | where a run keeps its files; nothing outlives the run, however it ends |
 //! | [`server`], [`ports`], [`wait`] | starting, stopping and waiting for a server process |
 //! | [`rabbitmq`], [`management`], [`certificates`] | the broker; vhosts, queues as the broker sees them; TLS |
-//! | [`openstack`] | Keystone and Barbican |
+//! | [`openstack`], [`keystone_people`] | Keystone and Barbican; people and tokens of a test's own |
+//! | [`memcached`] | a cache of tokens |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
 //! | [`http_trap`] | a line that loses the one HTTP exchange that a test names |
@@ -41,8 +42,10 @@ pub mod full_disk;
 pub mod fuzz;
 pub mod fuzz_seeds;
 pub mod http_trap;
+pub mod keystone_people;
 pub mod management;
 pub mod mariadb;
+pub mod memcached;
 pub mod openstack;
 pub mod oslo_peer;
 pub mod ports;

@@ -137,18 +137,21 @@ impl OpenStack {
     /// Puts Barbican into Keystone's catalog once more, under another address: that of a line or a front before it.
     /// Returns the region in which it is found there.
     pub async fn region_via(&self, url: &str) -> Result<String> {
+        self.region_of("key-manager", "public", url).await
+    }
+
+    /// The same with any service, under one of its interfaces.
+    pub async fn region_of(&self, service: &str, interface: &str, url: &str) -> Result<String> {
         let admin = self.log_in("admin", "admin").await?;
         let region = format!("region-{}", uuid::Uuid::new_v4().simple());
         let made = json!({ "region": { "id": region } });
         admin.keystone(Method::POST, "/regions", made).await?;
         let services = admin
-            .keystone(Method::GET, "/services?type=key-manager", Value::Null)
+            .keystone(Method::GET, &format!("/services?type={service}"), Value::Null)
             .await?;
-        let service = services["services"][0]["id"]
-            .as_str()
-            .context("the key manager")?;
+        let service = services["services"][0]["id"].as_str().context("the service")?;
         let endpoint = json!({ "endpoint": {
-            "interface": "public", "region_id": region, "service_id": service, "url": url } });
+            "interface": interface, "region_id": region, "service_id": service, "url": url } });
         admin.keystone(Method::POST, "/endpoints", endpoint).await?;
         Ok(region)
     }
@@ -179,6 +182,11 @@ impl OpenStack {
 }
 
 impl Session {
+    /// The token.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
     /// Asks Keystone; null for an empty answer.
     pub async fn keystone(&self, method: Method, path: &str, body: Value) -> Result<Value> {
         self.ask(method, format!("{}{path}", self.keystone), body).await

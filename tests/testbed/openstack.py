@@ -4,7 +4,8 @@
     openstack.py barbican FOLDER PORT KEYSTONE_PORT
 
 FOLDER is shared by the two. All users have the password below: admin of the project admin; barbican, and magnum,
-the service user, of the project service; demo, a reader of the project demo. Serves until it is killed.
+the service user, of the project service; demo, a reader of the project demo; and two projects with members, a reader
+and an administrator each: anna, carol, rita and chief of north; bert, rolf and boss of south. Serves until it is killed.
 """
 import base64
 import hashlib
@@ -137,7 +138,9 @@ def seed(barbican_url):
             apis.role_api.create_role(role['id'], role)
             roles[name] = role['id']
     for project, users in (('service', {'barbican': ('admin', 'service'), 'magnum': ('admin', 'service')}),
-                           ('demo', {'demo': ('reader',)})):
+                           ('demo', {'demo': ('reader',)}),
+                           ('north', {'anna': ('member',), 'carol': ('member',), 'rita': ('reader',), 'chief': ('admin',)}),
+                           ('south', {'bert': ('member',), 'rolf': ('reader',), 'boss': ('admin',)})):
         made = named(name=project, domain_id='default', enabled=True, is_domain=False, parent_id='default',
                      description='', tags=[], options={})
         apis.resource_api.create_project(made['id'], made)

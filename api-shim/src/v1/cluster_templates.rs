@@ -94,6 +94,7 @@ pub async fn create(
         &call.context,
         &Target::own(&call.context),
     )?;
+    call.owns_what_it_makes()?;
 
     let mut template = new_template(&given, &call);
     rules::check_coe(&template, given.contains_key("coe"))?;

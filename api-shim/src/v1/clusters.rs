@@ -95,9 +95,7 @@ pub async fn create(
     let given = body::read(cluster::ARGUMENT, &body.json(cluster::ARGUMENT)?, cluster::FIELDS)?;
     cluster::create::check_counts(&given, call.version)?;
     policy::authorize(Rule::ClusterCreate, &call.context, &Target::own(&call.context))?;
-    let Some(project_id) = call.context.project_id().map(str::to_owned) else {
-        return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into());
-    };
+    let project_id = call.owns_what_it_makes()?.to_owned();
 
     let template = template_for(&app, &call, cluster::create::template_ident(&given)).await?;
     store::clusters::check_quota(&app.database, project_id, app.max_clusters_per_project).await?;

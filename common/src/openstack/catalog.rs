@@ -4,6 +4,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::ServiceError;
+use super::credentials::v3;
 
 /// How a service is found in the catalog.
 #[derive(Debug, Clone)]
@@ -39,7 +40,8 @@ impl Endpoint {
     }
 }
 
-/// A service's address in a catalog, without a slash at its end.
+/// A service's address in a catalog, without a slash at its end. Keystone's is that of its v3 API, whichever of its
+/// forms the catalog has.
 pub(super) fn base(catalog: &Value, endpoint: &Endpoint) -> Result<String, ServiceError> {
     let endpoints = catalog
         .as_array()
@@ -57,15 +59,25 @@ pub(super) fn base(catalog: &Value, endpoint: &Endpoint) -> Result<String, Servi
                 .is_none_or(|region| found["region_id"] == *region || found["region"] == *region)
         })
         .and_then(|found| found["url"].as_str())
-        .map(|url| url.trim_end_matches('/').to_owned())
+        .map(|url| match endpoint.kind {
+            "identity" => v3(url),
+            _ => url.trim_end_matches('/').to_owned(),
+        })
         .ok_or_else(|| {
             let region = endpoint
                 .region
                 .as_deref()
                 .map_or_else(String::new, |region| format!(" in region {region}"));
             ServiceError::Options(format!(
-                "Keystone's catalog has no {} endpoint of type {}{region}; check [{}] region_name and endpoint_type",
-                endpoint.interface, endpoint.kind, endpoint.section
+                "Keystone's catalog has no {} endpoint of type {}{region}; check [{}] region_name and {}",
+                endpoint.interface,
+                endpoint.kind,
+                endpoint.section,
+                if endpoint.section == "keystone_authtoken" {
+                    "interface"
+                } else {
+                    "endpoint_type"
+                },
             ))
         })
 }
@@ -117,6 +129,29 @@ mod tests {
         assert_eq!(find("internalURL", Some("one")).unwrap(), "http://i1");
         let told = find("adminURL", Some("one")).unwrap_err().to_string();
         assert!(told.contains("admin") && told.contains("region one"), "{told}");
+    }
+
+    #[test]
+    fn keystone_is_asked_at_its_v3_api_whatever_the_catalog_says() {
+        let endpoint = Endpoint::new("Keystone", "identity", "keystone_authtoken", "internal", None);
+        for url in [
+            "http://k/identity",
+            "http://k/identity/",
+            "http://k/identity/v3",
+            "http://k/identity/v2.0/",
+        ] {
+            let catalog = json!([{"type": "identity", "endpoints": [{"interface": "internal", "url": url}]}]);
+            assert_eq!(
+                base(&catalog, &endpoint).unwrap(),
+                "http://k/identity/v3",
+                "{url}"
+            );
+        }
+        let told = base(&json!([]), &endpoint).unwrap_err().to_string();
+        assert!(
+            told.contains("[keystone_authtoken] region_name and interface"),
+            "{told}"
+        );
     }
 
     #[test]

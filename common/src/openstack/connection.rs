@@ -47,6 +47,8 @@ pub struct Ask<'a> {
     pub accept: &'static str,
     /// JSON.
     pub body: Option<&'a Value>,
+    /// Besides the usual ones. Not quoted in errors.
+    pub headers: &'a [(&'static str, &'a str)],
     /// The service's words about a refusal may quote the body, so they are left out.
     pub has_secret: bool,
 }
@@ -61,6 +63,7 @@ impl<'a> Ask<'a> {
             query,
             accept: "application/json",
             body: None,
+            headers: &[],
             has_secret: false,
         }
     }
@@ -76,6 +79,7 @@ pub struct Connection {
     http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     section: &'static str,
     timeout: Duration,
+    timeout_option: &'static str,
 }
 
 impl Connection {
@@ -96,7 +100,17 @@ impl Connection {
             http: Client::builder(TokioExecutor::new()).build(connector),
             section: trust.section,
             timeout,
+            timeout_option: "[keystone_auth] timeout",
         })
+    }
+
+    /// The same, when another option says how long an exchange may take: errors name it.
+    #[must_use]
+    pub fn limited_by(self, timeout_option: &'static str) -> Self {
+        Self {
+            timeout_option,
+            ..self
+        }
     }
 
     /// Asks a service that the catalog has. Any status is an answer.
@@ -107,11 +121,14 @@ impl Connection {
             ask.path,
             encoded(ask.query)
         );
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(ask.method.clone())
             .uri(url)
             .header("X-Auth-Token", access.token.expose())
             .header(ACCEPT, ask.accept);
+        for (name, value) in ask.headers {
+            request = request.header(*name, *value);
+        }
         self.send(ask.endpoint.service, request, ask.body).await
     }
 
@@ -142,11 +159,11 @@ impl Connection {
                 .map_err(|error| self.failure(service, error.as_ref()))?;
             Ok(Response::from_parts(head, body.to_bytes()))
         };
-        let limit = self.timeout;
+        let (limit, option) = (self.timeout, self.timeout_option);
         tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| {
             Err(ServiceError::Unavailable {
                 service,
-                reason: format!("no answer within {limit:?} ([keystone_auth] timeout)"),
+                reason: format!("no answer within {limit:?} ({option})"),
             })
         })
     }

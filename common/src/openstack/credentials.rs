@@ -10,6 +10,8 @@ use super::{ServiceError, Trust};
 
 /// Longest wait for an answer where no option says otherwise.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+/// The same for the validation of a token, for which a client waits.
+const VALIDATED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A user with a password, and how to reach Keystone.
 #[derive(Debug, Clone)]
@@ -18,6 +20,8 @@ pub struct Credentials {
     pub keystone: String,
     pub(super) trust: Trust,
     pub(super) timeout: Duration,
+    /// The option that says so.
+    pub(super) timeout_option: &'static str,
     user: Value,
     password: Secret,
     scope: Value,
@@ -72,6 +76,7 @@ macro_rules! from_section {
                 insecure: section.insecure,
             },
             timeout: $timeout,
+            timeout_option: "[keystone_auth] timeout",
             user,
             password: section.password.clone().ok_or_else(|| missing("password"))?,
             scope,
@@ -107,6 +112,41 @@ impl Credentials {
         }
     }
 
+    /// The user that validates tokens: that of `[keystone_authtoken]`, or of `[keystone_auth]` where `auth_section` says
+    /// so.
+    ///
+    /// # Errors
+    /// [`ServiceError::Options`] names the option that is missing or cannot be used.
+    pub fn of_validation(settings: &Settings) -> Result<Self, ServiceError> {
+        let own = &settings.keystone_authtoken;
+        let timeout = own.http_connect_timeout.unwrap_or(VALIDATED_WITHIN);
+        let public = &own.www_authenticate_uri;
+        let credentials: Result<Self, ServiceError> = match own.auth_section.as_deref() {
+            None | Some("keystone_authtoken") => from_section!(own, "keystone_authtoken", public, timeout),
+            Some("keystone_auth") => {
+                from_section!(&settings.keystone_auth, "keystone_auth", public, timeout)
+            }
+            Some(section) => {
+                return Err(ServiceError::Options(format!(
+                    "[keystone_authtoken] auth_section: {section} is not supported; write keystone_auth, or the \
+                     options themselves"
+                )));
+            }
+        };
+        // Certificates and the way to Keystone are those of this section, as with Keystone's middleware.
+        credentials.map(|credentials| Self {
+            trust: Trust {
+                section: "keystone_authtoken",
+                cafile: own.cafile.clone(),
+                certfile: own.certfile.clone(),
+                keyfile: own.keyfile.clone(),
+                insecure: own.insecure,
+            },
+            timeout_option: "[keystone_authtoken] http_connect_timeout",
+            ..credentials
+        })
+    }
+
     /// The body of a request for a token.
     pub(super) fn body(&self) -> Value {
         let mut user = self.user.clone();
@@ -118,8 +158,8 @@ impl Credentials {
     }
 }
 
-/// The v3 API behind any of the forms that people write.
-fn v3(url: &str) -> String {
+/// Keystone's v3 API behind any of the forms that people and catalogs write.
+pub(super) fn v3(url: &str) -> String {
     let url = url.trim_end_matches('/');
     let root = url
         .strip_suffix("/v3")
@@ -170,6 +210,28 @@ mod tests {
         other.keystone_auth.auth_section = Some("keystone_authtoken".into());
         let scope = Credentials::new(&other).unwrap().body();
         assert_eq!(scope["auth"]["scope"], json!({"project": {"id": "id"}}));
+    }
+
+    #[test]
+    fn tokens_are_validated_by_the_user_of_their_own_section_unless_it_names_the_other() {
+        let mut both = settings();
+        let told = Credentials::of_validation(&both).unwrap_err().to_string();
+        assert!(told.contains("[keystone_authtoken] auth_url"), "{told}");
+        both.keystone_authtoken.auth_section = Some("keystone_auth".into());
+        let other = Credentials::of_validation(&both).unwrap();
+        assert_eq!(
+            other.body()["auth"]["identity"]["password"]["user"]["name"],
+            "magnum"
+        );
+        both.keystone_authtoken.auth_section = None;
+        both.keystone_authtoken.auth_url = Some("http://k:5000/v2.0".into());
+        both.keystone_authtoken.user_id = Some("u".into());
+        both.keystone_authtoken.password = Some(Secret::new("p"));
+        both.keystone_authtoken.project_name = Some("service".into());
+        let own = Credentials::of_validation(&both).unwrap();
+        assert_eq!(own.keystone, "http://k:5000/v3");
+        assert_eq!(own.body()["auth"]["identity"]["password"]["user"]["id"], "u");
+        assert_eq!(own.timeout, Duration::from_secs(10));
     }
 
     #[test]

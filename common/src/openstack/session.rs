@@ -49,7 +49,8 @@ impl Session {
     /// A file of certificates cannot be read.
     pub fn new(credentials: Credentials) -> Result<Self, ServiceError> {
         Ok(Self {
-            connection: Connection::new(&credentials.trust, credentials.timeout)?,
+            connection: Connection::new(&credentials.trust, credentials.timeout)?
+                .limited_by(credentials.timeout_option),
             credentials,
             token: Mutex::new(Held::default()),
         })

@@ -244,6 +244,8 @@ async fn publish(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::value::to_raw_value;
+
     use super::*;
     use crate::context::Caller;
     use crate::ids::RequestId;
@@ -285,7 +287,7 @@ mod tests {
         let caller = Caller {
             user_id: Some("u".into()),
             auth_token: Some(Secret::new("tok-1")),
-            auth_token_info: Some(json!({"token": "tok-1"})),
+            auth_token_info: Some(to_raw_value(&json!({"token": "tok-1"})).unwrap().into()),
             ..Caller::default()
         };
         let notification = notification(RequestContext::for_caller(&caller, &RequestId::new("req-1")));

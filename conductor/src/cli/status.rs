@@ -12,6 +12,7 @@ mod key_manager_check;
 mod messaging;
 mod notifications;
 mod report;
+mod token_check;
 
 use std::io::{self, Write};
 
@@ -43,9 +44,9 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum Upgrade {
-    /// Looks at configuration, broker, key manager, database, drivers and clusters
+    /// Looks at configuration, broker, tokens, key manager, database, drivers and clusters
     #[command(
-        long_about = "Looks at configuration, database, broker, key manager, drivers and clusters, and changes nothing. \
+        long_about = "Looks at configuration, database, broker, tokens, key manager, drivers and clusters, and changes nothing. \
         Run it as the user of the services, on each conductor host.\n\nExit codes: 0 all is well, 1 look at the \
         warnings, 2 something stops this release, 255 the check failed."
     )]
@@ -91,6 +92,7 @@ async fn check(config: &ConfigArgs) -> Vec<Finding> {
     let mut findings = vec![configuration];
     findings.extend(messaging::look(settings).await);
     findings.push(notifications::look(settings).await);
+    findings.extend(token_check::tokens(settings).await);
     findings.extend(key_manager_check::key_manager(settings).await);
     findings.push(drivers);
     let database = host_checks::database(settings).await;

@@ -176,6 +176,7 @@ impl Barbican {
                 query,
                 accept,
                 body,
+                headers: &[],
                 has_secret,
             })
             .await

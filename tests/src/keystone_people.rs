@@ -1,0 +1,197 @@
+//! People and projects of a test's own in the real Keystone, and their tokens of every scope.
+
+use anyhow::{Context as _, Result, ensure};
+use chrono::TimeDelta;
+use magnum_common::clock::utc_now;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::openstack::{OpenStack, PASSWORD, Session};
+
+/// A user of one project.
+#[derive(Debug, Clone)]
+pub struct Person {
+    /// Name of the user.
+    pub name: String,
+    /// Id of the user.
+    pub id: String,
+    /// Name of the project.
+    pub project: String,
+    /// Id of the project.
+    pub project_id: String,
+}
+
+/// Keystone with its administrator.
+#[derive(Debug, Clone)]
+pub struct People {
+    url: String,
+    admin: Session,
+    client: reqwest::Client,
+}
+
+impl People {
+    /// Of the Keystone that all tests share.
+    pub async fn of(openstack: &OpenStack) -> Result<Self> {
+        Ok(Self {
+            url: openstack.keystone_url(),
+            admin: openstack.log_in("admin", "admin").await?,
+            client: reqwest::Client::new(),
+        })
+    }
+
+    /// Asks Keystone as its administrator.
+    pub async fn administrate(&self, method: Method, path: &str, body: Value) -> Result<Value> {
+        self.admin.keystone(method, path, body).await
+    }
+
+    /// The administrator's token.
+    pub fn admin_token(&self) -> &str {
+        self.admin.token()
+    }
+
+    /// A new project; its id.
+    pub async fn project(&self, name: &str) -> Result<String> {
+        let made = json!({"project": {"name": name, "domain_id": "default"}});
+        let made = self.administrate(Method::POST, "/projects", made).await?;
+        Ok(made["project"]["id"].as_str().context("an id")?.to_owned())
+    }
+
+    /// A new user with these roles in a new project of its own.
+    pub async fn person(&self, roles: &[&str]) -> Result<Person> {
+        let project = unique("project");
+        let project_id = self.project(&project).await?;
+        self.member_of(&project, &project_id, roles).await
+    }
+
+    /// A new user with these roles in a project.
+    pub async fn member_of(&self, project: &str, project_id: &str, roles: &[&str]) -> Result<Person> {
+        let name = unique("user");
+        let made = json!({"user": {"name": name, "password": PASSWORD, "domain_id": "default"}});
+        let made = self.administrate(Method::POST, "/users", made).await?;
+        let person = Person {
+            id: made["user"]["id"].as_str().context("an id")?.to_owned(),
+            name,
+            project: project.to_owned(),
+            project_id: project_id.to_owned(),
+        };
+        for role in roles {
+            self.grant(&person, &format!("projects/{project_id}"), role)
+                .await?;
+        }
+        Ok(person)
+    }
+
+    /// Gives a role: `place` is `projects/ID`, `domains/ID` or `system`.
+    pub async fn grant(&self, person: &Person, place: &str, role: &str) -> Result<()> {
+        let found = self
+            .administrate(Method::GET, &format!("/roles?name={role}"), Value::Null)
+            .await?;
+        let id = found["roles"][0]["id"]
+            .as_str()
+            .with_context(|| format!("no role {role}"))?;
+        let path = format!("/{place}/users/{}/roles/{id}", person.id);
+        self.administrate(Method::PUT, &path, Value::Null).await?;
+        Ok(())
+    }
+
+    /// A token for the person's project.
+    pub async fn token(&self, person: &Person) -> Result<String> {
+        self.token_for(person, json!({"project": {"id": person.project_id}}))
+            .await
+    }
+
+    /// A token for another scope; null for none at all.
+    pub async fn token_for(&self, person: &Person, scope: Value) -> Result<String> {
+        let user = json!({"id": person.id, "password": PASSWORD});
+        let mut auth = json!({"identity": {"methods": ["password"], "password": {"user": user}}});
+        auth["scope"] = if scope.is_null() { json!("unscoped") } else { scope };
+        self.log_in(auth).await
+    }
+
+    /// A token of an application credential that the person makes with these attributes.
+    pub async fn token_of_application(&self, person: &Person, attributes: Value) -> Result<String> {
+        let session = self.token(person).await?;
+        self.token_of(person, attributes, &session).await
+    }
+
+    async fn token_of(&self, person: &Person, attributes: Value, session: &str) -> Result<String> {
+        let mut made = attributes;
+        made["name"] = json!(unique("application"));
+        let answer = self
+            .client
+            .post(format!(
+                "{}/users/{}/application_credentials",
+                self.url, person.id
+            ))
+            .header("X-Auth-Token", session)
+            .json(&json!({ "application_credential": made }))
+            .send()
+            .await?;
+        let (status, made): (_, Value) = (answer.status(), answer.json().await?);
+        ensure!(status.is_success(), "{status} {made}");
+        let made = &made["application_credential"];
+        let credential = json!({"id": made["id"], "secret": made["secret"]});
+        self.log_in(json!({"identity": {
+            "methods": ["application_credential"], "application_credential": credential}}))
+            .await
+    }
+
+    /// A token that ends after some seconds, enough for a few requests on a busy machine.
+    pub async fn short_token(&self, person: &Person) -> Result<String> {
+        let session = self.token(person).await?;
+        let ends = utc_now() + TimeDelta::seconds(12);
+        let ends = json!({"expires_at": ends.format("%Y-%m-%dT%H:%M:%S.%6f").to_string()});
+        self.token_of(person, ends, &session).await
+    }
+
+    async fn log_in(&self, auth: Value) -> Result<String> {
+        let url = format!("{}/auth/tokens", self.url);
+        let answer = self
+            .client
+            .post(url)
+            .json(&json!({ "auth": auth }))
+            .send()
+            .await?;
+        ensure!(
+            answer.status().is_success(),
+            "{} {}",
+            answer.status(),
+            answer.text().await?
+        );
+        let token = answer.headers().get("X-Subject-Token").context("a token")?;
+        Ok(token.to_str()?.to_owned())
+    }
+
+    /// A service in the catalog, unless there is one of this type, with one endpoint.
+    pub async fn service(&self, kind: &str, name: &str) -> Result<()> {
+        let found = self
+            .administrate(Method::GET, &format!("/services?type={kind}"), Value::Null)
+            .await?;
+        if found["services"][0].is_object() {
+            return Ok(());
+        }
+        let made = json!({"service": {"type": kind, "name": name}});
+        let made = self.administrate(Method::POST, "/services", made).await?;
+        let endpoint = json!({"endpoint": {
+            "service_id": made["service"]["id"], "interface": "public", "url": "http://127.0.0.1:9/v1"}});
+        self.administrate(Method::POST, "/endpoints", endpoint).await?;
+        Ok(())
+    }
+
+    /// Takes a token back.
+    pub async fn revoke(&self, token: &str) -> Result<()> {
+        let answer = self
+            .client
+            .delete(format!("{}/auth/tokens", self.url))
+            .header("X-Auth-Token", self.admin_token())
+            .header("X-Subject-Token", token)
+            .send()
+            .await?;
+        ensure!(answer.status().is_success(), "{}", answer.status());
+        Ok(())
+    }
+}
+
+fn unique(kind: &str) -> String {
+    format!("{kind}-{}", uuid::Uuid::new_v4().simple())
+}
