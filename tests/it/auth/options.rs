@@ -9,9 +9,8 @@ use magnum_tests::run_dir::run_dir;
 async fn refusal(name: &str, options: &[(&str, &str)]) -> Result<String> {
     let folder = run_dir()?.folder(name)?;
     let database = format!("sqlite:///{}", folder.join("magnum.sqlite").display());
-    let mut config = ConfigFile::for_test(&database, "fake://", &folder)
-        .set("api", "auth_strategy", "keystone")
-        .set("api", "port", 0);
+    let mut config =
+        ConfigFile::for_test(&database, "fake://", &folder).set("api", "auth_strategy", "keystone");
     for (option, value) in options {
         config = config.set("keystone_authtoken", option, value);
     }
