@@ -26,6 +26,7 @@ use crate::conductor_api::ConductorApi;
 use crate::connections::Patient;
 use crate::driver_catalog::DriverCatalog;
 use crate::image_catalog::FileCatalog;
+use crate::policy::{Policy, PolicyErrors, Source};
 use crate::state::App;
 use crate::{faults, health, metric_definitions, request, router};
 
@@ -41,6 +42,12 @@ pub enum StartError {
     /// Clients cannot be identified in the way that is asked for.
     #[error("{0} ([api] auth_strategy = keystone; noauth believes every client and is for development)")]
     Authentication(ServiceError),
+    /// The policy files cannot be used.
+    #[error(transparent)]
+    Policy(#[from] PolicyErrors),
+    /// The request to read files again cannot be heard.
+    #[error("cannot receive SIGHUP: {0}")]
+    Signal(std::io::Error),
     /// TLS is a proxy's business.
     #[error(
         "[api] enabled_ssl = true is not supported: put a TLS proxy in front and set enabled_ssl = false"
@@ -76,11 +83,13 @@ impl Api {
         if settings.api.enabled_ssl {
             return Err(StartError::Tls);
         }
+        let policy = Arc::new(Policy::load(Source::from_settings(settings))?);
         let app = Arc::new(App {
             conductor: ConductorApi::new(Arc::clone(&transport), settings),
             images: Arc::new(FileCatalog::new(settings.api.image_catalog_file.clone())),
             drivers: DriverCatalog::new(database.clone(), settings),
             authenticator: Authenticator::from_settings(settings).map_err(StartError::Authentication)?,
+            policy: Arc::clone(&policy),
             cluster_template: settings.cluster_template.clone(),
             max_limit: settings.api.max_limit,
             max_body_bytes: settings.oslo_middleware.max_request_body_size,
@@ -104,6 +113,9 @@ impl Api {
             outside(router::routes(Arc::clone(&app))),
             shutdown.clone(),
         )];
+        servers.push(tokio::spawn(
+            policy.watch(shutdown.clone()).map_err(StartError::Signal)?,
+        ));
         let mut admin_address = None;
         if let Some(address) = settings.api.admin_listen {
             let listener = bind("[api] admin_listen", address).await?;

@@ -1,5 +1,7 @@
 //! What the program `magnum-api` does: reads the configuration, starts the API, and stops it on SIGTERM or Ctrl-C.
 
+pub mod policy;
+
 use std::process::ExitCode;
 
 use anyhow::Context as _;

@@ -8,7 +8,7 @@
 //! | [`cli`], [`app`] | the program; start and stop; what handlers can reach |
 //! | [`connections`], [`router`], [`request`], [`microversion`], [`auth`] | from a socket to a handler |
 //! | [`v1`] | the handlers, one file per resource |
-//! | [`validation`], [`policy`] | what may be asked, and by whom; pure |
+//! | [`validation`], [`policy`] | what may be asked, and by whom |
 //! | [`store`] | reads and writes of the database |
 //! | [`conductor_api`] | what is asked of a conductor |
 //! | [`image_catalog`], [`driver_catalog`] | images and drivers to choose from |

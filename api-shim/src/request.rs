@@ -23,6 +23,7 @@ use serde_json::Value;
 use crate::faults::{ApiFault, Origin};
 use crate::metric_definitions;
 use crate::microversion::{self, Version};
+use crate::policy::{Rule, RuleSet, Target};
 use crate::state::App;
 use crate::validation::query::Arguments;
 
@@ -39,6 +40,8 @@ pub struct Call {
     pub version: Version,
     /// Where the service is, as this client sees it: `scheme://host`, no slash at the end.
     pub base: String,
+    /// Who may do what, as it was when the request began.
+    pub rules: Arc<RuleSet>,
     query: Option<String>,
 }
 
@@ -63,11 +66,24 @@ impl Call {
         self.context.project_id().ok_or_else(refusal)
     }
 
-    /// Lets an administrator see every project, as Magnum does for the calls that show, list, update and delete.
-    pub fn widen_for_admin(&mut self) {
+    /// 403, naming the rule, unless the caller passes `rule` for `target`.
+    pub fn authorize(&self, rule: Rule, target: &Target<'_>) -> Result<(), Fault> {
+        self.rules.authorize(rule, &self.context, target)
+    }
+
+    /// The same for what is about to belong to the caller.
+    pub fn authorize_own(&self, rule: Rule) -> Result<(), Fault> {
+        self.authorize(rule, &Target::own(&self.context))
+    }
+
+    /// Lets an administrator into every project by `rule`, one of the `*_all_projects` rules. As in Magnum, an
+    /// administrator who does not pass it is refused; for others it means nothing.
+    pub fn widen(&mut self, rule: Rule) -> Result<(), Fault> {
         if self.context.is_admin() {
+            self.authorize_own(rule)?;
             self.context.set_all_tenants(true);
         }
+        Ok(())
     }
 }
 
@@ -219,10 +235,14 @@ pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next
         .unwrap_or_default();
     let mut context = RequestContext::for_caller(&caller, &id);
     keep_global_request_id(&mut context, request.headers());
+    let rules = app.policy.rules();
+    let is_admin = rules.is_admin(&context);
+    context.set("is_admin", Value::Bool(is_admin));
     let call = Call {
         context,
         version,
         base: base(&request, app.trust_proxy_headers),
+        rules,
         query: request.uri().query().map(str::to_owned),
     };
     request.extensions_mut().insert(call);

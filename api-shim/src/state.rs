@@ -11,6 +11,7 @@ use crate::auth::Authenticator;
 use crate::conductor_api::ConductorApi;
 use crate::driver_catalog::DriverCatalog;
 use crate::image_catalog::ImageCatalog;
+use crate::policy::Policy;
 
 /// Shared by all requests. Settings are taken apart once, so that a handler names what it needs.
 #[expect(missing_docs, reason = "the names are those of the options or of the types")]
@@ -21,6 +22,7 @@ pub struct App {
     pub images: Arc<dyn ImageCatalog>,
     pub drivers: DriverCatalog,
     pub authenticator: Authenticator,
+    pub policy: Arc<Policy>,
     pub cluster_template: ClusterTemplateSection,
     pub max_limit: u32,
     pub max_body_bytes: usize,

@@ -64,11 +64,17 @@ macro_rules! settings {
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct Settings {
             $($(#[$meta])* pub $field: $section,)*
+            /// Where files that options name by relative paths are looked for, first place first: beside the
+            /// configuration, then the default places. No option.
+            pub search_path: Vec<PathBuf>,
         }
 
         impl Settings {
             fn read(reader: &mut Reader<'_>) -> Self {
-                Self { $($field: <$section as Section>::read(reader),)* }
+                Self {
+                    $($field: <$section as Section>::read(reader),)*
+                    search_path: Vec::new(),
+                }
             }
 
             /// Every value as shown to people, in the order of [`options`].
@@ -126,6 +132,8 @@ settings! {
     x509: X509Section,
     /// `[oslo_middleware]`
     oslo_middleware: OsloMiddlewareSection,
+    /// `[oslo_policy]`
+    oslo_policy: OsloPolicySection,
     /// `[keystone_auth]`
     keystone_auth: KeystoneAuthSection,
     /// `[keystone_authtoken]`
@@ -174,11 +182,13 @@ impl Settings {
             &files::search_directories(),
             files::program_name().as_deref(),
         );
-        Self::load_from(
+        let mut loaded = Self::load_from(
             &paths,
             missing,
             std::env::vars_os().filter_map(files::text_variable).collect(),
-        )
+        )?;
+        loaded.settings.search_path = files::beside(args, &paths);
+        Ok(loaded)
     }
 
     fn load_from(

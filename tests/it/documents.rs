@@ -97,6 +97,13 @@ const HOW: &[(&str, How)] = &[
         As("magnum-status upgrade check --json; [ $? -le 2 ]"),
     ),
     ("magnum-db-manage version", AsWritten),
+    // docs/policy.md
+    ("magnum-policy sample", AsWritten),
+    (
+        "magnum-policy check --file /etc/magnum/policy.yaml",
+        As("magnum-policy sample > /etc/magnum/policy.yaml && magnum-policy check --file /etc/magnum/policy.yaml"),
+    ),
+    ("magnum-policy list --roles reader --project demo", AsWritten),
     // docs/drivers.md
     ("magnum-driver-manage create mine", AsWritten),
     ("magnum-driver-manage check mine", AsWritten),

@@ -31,6 +31,7 @@ mod objects;
 mod objects_rpc;
 mod operations;
 mod peers;
+mod policy;
 mod probe;
 mod process;
 mod query_counts;

@@ -13,14 +13,15 @@ def registered():
     from oslo_log import log
     from oslo_messaging import opts as oslo_messaging
     from oslo_middleware import opts as oslo_middleware
+    from oslo_policy import opts as oslo_policy
     from keystoneauth1 import loading as keystoneauth
     from keystonemiddleware import opts as keystonemiddleware
     import magnum.conf
 
     conf = cfg.ConfigOpts()
     log.register_options(conf)
-    lists = [oslo_messaging.list_opts(), oslo_middleware.list_opts(), oslo_db.list_opts(),
-             keystonemiddleware.list_auth_token_opts()]
+    lists = [oslo_messaging.list_opts(), oslo_middleware.list_opts(), oslo_policy.list_opts(),
+             oslo_db.list_opts(), keystonemiddleware.list_auth_token_opts()]
     for group, options in (pair for options in lists for pair in options):
         # Required options of features that nobody here uses would refuse every file.
         conf.register_opts([option for option in options if not option.required], group=getattr(group, 'name', group))

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::faults::ApiFault;
 use crate::microversion::Version;
-use crate::policy::{self, Rule, Target};
+use crate::policy::{Rule, Target};
 use crate::request::{Body, Call, Ident};
 use crate::state::App;
 use crate::store;
@@ -46,10 +46,10 @@ pub async fn resize(
         actions::RESIZE_FIELDS,
     )?;
     let wanted = actions::resize(&given, call.version)?;
-    call.widen_for_admin();
+    call.widen(Rule::ClusterResizeAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
-    let target = Target::cluster(&found.cluster);
-    policy::authorize(Rule::ClusterResize, &call.context, &target)?;
+    let target = Target::of(&found.cluster);
+    call.authorize(Rule::ClusterResize, &target)?;
     let group = group_of(&app, &call, &found, wanted.node_group.as_deref()).await?;
     if !group.is_master() {
         node_group::rules::check_resize(&group, wanted.node_count)?;
@@ -137,10 +137,10 @@ pub async fn upgrade(
         .into());
     }
     let wanted = actions::upgrade(&given);
-    call.widen_for_admin();
+    call.widen(Rule::ClusterUpgradeAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
-    let target = Target::cluster(&found.cluster);
-    policy::authorize(Rule::ClusterUpgrade, &call.context, &target)?;
+    let target = Target::of(&found.cluster);
+    call.authorize(Rule::ClusterUpgrade, &target)?;
     let template =
         store::cluster_templates::find(&app.database, &call.context, wanted.template.clone()).await?;
     let group = group_of(&app, &call, &found, wanted.node_group.as_deref()).await?;

@@ -13,7 +13,7 @@ use magnum_common::objects::records::Certificate;
 use serde_json::{Value, json};
 
 use crate::faults::ApiFault;
-use crate::policy::{self, Rule, Target};
+use crate::policy::{Rule, Target};
 use crate::request::{Body, Call, Ident, Idents};
 use crate::state::App;
 use crate::store::clusters::FoundCluster;
@@ -22,9 +22,13 @@ use crate::{store, views};
 
 /// The cluster, if the caller may do what `rule` says with its certificates.
 async fn cluster(app: &App, call: &mut Call, rule: Rule, ident: String) -> Result<FoundCluster, ApiFault> {
-    call.widen_for_admin();
+    call.widen(match rule {
+        Rule::CertificateCreate => Rule::CertificateCreateAllProjects,
+        Rule::CertificateRotateCa => Rule::CertificateRotateCaAllProjects,
+        _ => Rule::CertificateGetAllProjects,
+    })?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
-    policy::authorize(rule, &call.context, &Target::cluster(&found.cluster))?;
+    call.authorize(rule, &Target::of(&found.cluster))?;
     Ok(found)
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::faults::ApiFault;
 use crate::microversion::Version;
-use crate::policy::{self, Rule, Target};
+use crate::policy::{Rule, Target};
 use crate::request::{Body, Call, Ident};
 use crate::state::App;
 use crate::validation::query::{PAGING, Paging};
@@ -36,8 +36,11 @@ pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Valu
 
 async fn page(app: &App, mut call: Call, rule: Rule, resource: &str) -> Result<Json<Value>, ApiFault> {
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
-    policy::authorize(rule, &call.context, &Target::own(&call.context))?;
-    call.widen_for_admin();
+    call.widen(match rule {
+        Rule::ClusterTemplateDetail => Rule::ClusterTemplateDetailAllProjects,
+        _ => Rule::ClusterTemplateGetAllAllProjects,
+    })?;
+    call.authorize_own(rule)?;
     let templates = store::cluster_templates::page(&app.database, &call.context, paging.clone()).await?;
     let items: Vec<Value> = templates
         .iter()
@@ -61,15 +64,15 @@ pub async fn show(
     Ident(ident): Ident,
 ) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
-    call.widen_for_admin();
+    call.widen(Rule::ClusterTemplateGetOneAllProjects)?;
     let template = store::cluster_templates::find(&app.database, &call.context, ident).await?;
     // A public template belongs to every reader.
     let target = if template.public {
         Target::own(&call.context)
     } else {
-        Target::of(template.project_id.as_deref())
+        Target::of(&template)
     };
-    policy::authorize(Rule::ClusterTemplateGet, &call.context, &target)?;
+    call.authorize(Rule::ClusterTemplateGet, &target)?;
     Ok(Json(views::cluster_template::show(
         &template,
         &call.base,
@@ -89,11 +92,7 @@ pub async fn create(
     if call.version < Version::TEMPLATE_DRIVER {
         rules::refuse_driver(&given)?;
     }
-    policy::authorize(
-        Rule::ClusterTemplateCreate,
-        &call.context,
-        &Target::own(&call.context),
-    )?;
+    call.authorize_own(Rule::ClusterTemplateCreate)?;
     call.owns_what_it_makes()?;
 
     let mut template = new_template(&given, &call);
@@ -132,17 +131,12 @@ fn new_template(given: &Map<String, Value>, call: &Call) -> ClusterTemplate {
 }
 
 fn authorize_publish(call: &Call) -> Result<(), Fault> {
-    if policy::allows(
-        Rule::ClusterTemplatePublish,
-        &call.context,
-        &Target::own(&call.context),
-    ) {
-        return Ok(());
-    }
-    Err(Fault::new(
-        Exception::ClusterTemplatePublishDenied,
-        "Not authorized to set public or hidden flag for cluster template.",
-    ))
+    call.authorize_own(Rule::ClusterTemplatePublish).map_err(|_| {
+        Fault::new(
+            Exception::ClusterTemplatePublishDenied,
+            "Not authorized to set public or hidden flag for cluster template.",
+        )
+    })
 }
 
 async fn image_of(app: &App, call: &Call, template: &ClusterTemplate) -> Result<ImageProperties, ApiFault> {
@@ -176,7 +170,7 @@ pub async fn update(
 ) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
     let patch = patch::read(&body.json("patch")?, &rules::PATCH_RULES)?;
-    call.widen_for_admin();
+    call.widen(Rule::ClusterTemplateUpdateAllProjects)?;
     let mut ident = ident;
     for _ in 0..PATCH_ATTEMPTS {
         let before = store::cluster_templates::find(&app.database, &call.context, ident).await?;
@@ -204,8 +198,8 @@ async fn apply(
     patch: &patch::Patch,
     before: ClusterTemplate,
 ) -> Result<Option<ClusterTemplate>, ApiFault> {
-    let target = Target::of(before.project_id.as_deref());
-    policy::authorize(Rule::ClusterTemplateUpdate, &call.context, &target)?;
+    let target = Target::of(&before);
+    call.authorize(Rule::ClusterTemplateUpdate, &target)?;
 
     let mut after = patched(patch, &before, call.version)?;
     if after.network_driver != before.network_driver {
@@ -275,10 +269,10 @@ pub async fn delete(
     Ident(ident): Ident,
 ) -> Result<StatusCode, ApiFault> {
     call.arguments(&[])?;
-    call.widen_for_admin();
+    call.widen(Rule::ClusterTemplateDeleteAllProjects)?;
     let template = store::cluster_templates::find(&app.database, &call.context, ident).await?;
-    let target = Target::of(template.project_id.as_deref());
-    policy::authorize(Rule::ClusterTemplateDelete, &call.context, &target)?;
+    let target = Target::of(&template);
+    call.authorize(Rule::ClusterTemplateDelete, &target)?;
     store::cluster_templates::delete(&app.database, template.uuid).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::accepted::{self, Promised};
 use crate::faults::ApiFault;
 use crate::microversion::Version;
-use crate::policy::{self, Rule, Target};
+use crate::policy::{Rule, Target};
 use crate::request::{Body, Call, Ident};
 use crate::state::App;
 use crate::validation::cluster::status::Change;
@@ -40,9 +40,13 @@ pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Valu
 
 async fn page(app: &App, mut call: Call, rule: Rule, resource: &str) -> Result<Json<Value>, ApiFault> {
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
-    policy::authorize(rule, &call.context, &Target::own(&call.context))?;
-    call.widen_for_admin();
     let long = rule == Rule::ClusterDetail;
+    call.widen(if long {
+        Rule::ClusterDetailAllProjects
+    } else {
+        Rule::ClusterGetAllAllProjects
+    })?;
+    call.authorize_own(rule)?;
     let page = store::clusters::page(&app.database, &call.context, paging.clone(), long).await?;
     let items: Vec<Value> = page
         .clusters
@@ -73,10 +77,10 @@ pub async fn show(
     Ident(ident): Ident,
 ) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
-    call.widen_for_admin();
+    call.widen(Rule::ClusterGetOneAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
-    let target = Target::of(found.cluster.project_id.as_deref());
-    policy::authorize(Rule::ClusterGet, &call.context, &target)?;
+    let target = Target::of(&found.cluster);
+    call.authorize(Rule::ClusterGet, &target)?;
     let parts = Parts {
         cluster: &found.cluster,
         node_groups: &found.node_groups,
@@ -94,7 +98,7 @@ pub async fn create(
     call.arguments(&[])?;
     let given = body::read(cluster::ARGUMENT, &body.json(cluster::ARGUMENT)?, cluster::FIELDS)?;
     cluster::create::check_counts(&given, call.version)?;
-    policy::authorize(Rule::ClusterCreate, &call.context, &Target::own(&call.context))?;
+    call.authorize_own(Rule::ClusterCreate)?;
     let project_id = call.owns_what_it_makes()?.to_owned();
 
     let template = template_for(&app, &call, cluster::create::template_ident(&given)).await?;
@@ -159,10 +163,13 @@ pub async fn update(
     };
     let rollback = call.arguments(known)?.boolean("rollback")?.unwrap_or(false);
     let patch = patch::read(&body.json("patch")?, &cluster::PATCH_RULES)?;
-    call.widen_for_admin();
+    call.widen(Rule::ClusterUpdateAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
-    let target = Target::of(found.cluster.project_id.as_deref());
-    policy::authorize(Rule::ClusterUpdate, &call.context, &target)?;
+    let target = Target::of(&found.cluster);
+    call.authorize(Rule::ClusterUpdate, &target)?;
+    if patch.touches(cluster::HEALTH) {
+        call.authorize(Rule::ClusterUpdateHealthStatus, &target)?;
+    }
     let change = cluster::change::change(&patch, &found.cluster, &found.node_groups, call.version)?;
     cluster::status::check(Change::Update, found.cluster.status)?;
     app.conductor
@@ -178,10 +185,10 @@ pub async fn delete(
     Ident(ident): Ident,
 ) -> Result<StatusCode, ApiFault> {
     call.arguments(&[])?;
-    call.widen_for_admin();
+    call.widen(Rule::ClusterDeleteAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
-    let target = Target::of(found.cluster.project_id.as_deref());
-    policy::authorize(Rule::ClusterDelete, &call.context, &target)?;
+    let target = Target::of(&found.cluster);
+    call.authorize(Rule::ClusterDelete, &target)?;
     app.conductor
         .cluster_delete(&call.context, &found.cluster.uuid)
         .await?;

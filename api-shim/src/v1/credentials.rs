@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::faults::ApiFault;
 use crate::microversion::Version;
-use crate::policy::{self, Rule, Target};
+use crate::policy::Rule;
 use crate::request::{Call, Ident};
 use crate::state::App;
 use crate::store;
@@ -24,8 +24,8 @@ pub async fn rotate(
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
     call.since(Version::CREDENTIALS, "credentials")?;
     call.arguments(&[])?;
-    policy::authorize(Rule::CredentialRotate, &call.context, &Target::own(&call.context))?;
-    call.widen_for_admin();
+    call.authorize_own(Rule::CredentialRotate)?;
+    call.widen(Rule::CredentialRotateAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
     app.conductor
         .credential_rotate(&call.context, &found.cluster)

@@ -13,7 +13,7 @@ use magnum_common::model::Federation;
 use serde_json::{Value, json};
 
 use crate::faults::ApiFault;
-use crate::policy::{self, Rule, Target};
+use crate::policy::{Rule, Target};
 use crate::request::{Body, Call, Ident};
 use crate::state::App;
 use crate::validation::patch::{self, Membership};
@@ -53,7 +53,7 @@ async fn page(
     view: fn(&Federation, &str) -> Value,
 ) -> Result<Json<Value>, ApiFault> {
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
-    policy::authorize(rule, &call.context, &Target::own(&call.context))?;
+    call.authorize_own(rule)?;
     let found = store::federations::page(&app.database, &call.context, paging.clone()).await?;
     let items = found
         .iter()
@@ -72,7 +72,7 @@ async fn page(
 
 async fn find(app: &App, call: &Call, rule: Rule, ident: String) -> Result<Federation, ApiFault> {
     let federation = store::federations::find(&app.database, &call.context, ident).await?;
-    policy::authorize(rule, &call.context, &Target::of(federation.project_id.as_deref()))?;
+    call.authorize(rule, &Target::of(&federation))?;
     Ok(federation)
 }
 
@@ -91,7 +91,7 @@ pub async fn show(
 pub async fn create(State(app): State<Arc<App>>, call: Call, body: Body) -> Result<StatusCode, ApiFault> {
     call.arguments(&[])?;
     let given = body::read(rules::ARGUMENT, &body.json(rules::ARGUMENT)?, rules::FIELDS)?;
-    policy::authorize(Rule::FederationCreate, &call.context, &Target::own(&call.context))?;
+    call.authorize_own(Rule::FederationCreate)?;
     store::clusters::find(&app.database, &call.context, rules::host(&given)?).await?;
     rules::check_properties(&given)?;
     Err(ApiFault::from(rules::not_implemented()).with_status(StatusCode::NOT_IMPLEMENTED))

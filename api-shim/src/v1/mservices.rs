@@ -8,7 +8,7 @@ use magnum_common::clock;
 use serde_json::{Value, json};
 
 use crate::faults::ApiFault;
-use crate::policy::{self, Rule, Target};
+use crate::policy::Rule;
 use crate::request::Call;
 use crate::state::App;
 use crate::{store, views};
@@ -16,7 +16,7 @@ use crate::{store, views};
 /// `GET /v1/mservices`
 pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
-    policy::authorize(Rule::ServiceGetAll, &call.context, &Target::own(&call.context))?;
+    call.authorize_own(Rule::ServiceGetAll)?;
     let services = store::services(&app.database).await?;
     let now = clock::utc_now().naive_utc();
     let down_after = i64::try_from(app.service_down_time.as_secs()).unwrap_or(i64::MAX);

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::accepted::{self, Promised};
 use crate::faults::ApiFault;
 use crate::microversion::Version;
-use crate::policy::{self, Rule, Target};
+use crate::policy::Rule;
 use crate::request::{Body, Call, Ident, Idents};
 use crate::state::App;
 use crate::validation::cluster::status::{self, Change};
@@ -31,9 +31,14 @@ use crate::{store, views};
 /// What every route checks first: the version, then the right to do it in the caller's project. An administrator
 /// is let into the others.
 fn enter(call: &mut Call, rule: Rule) -> Result<(), ApiFault> {
-    policy::authorize(rule, &call.context, &Target::own(&call.context))?;
-    call.widen_for_admin();
-    Ok(())
+    call.widen(match rule {
+        Rule::NodegroupGetAll => Rule::NodegroupGetAllAllProjects,
+        Rule::NodegroupCreate => Rule::NodegroupCreateAllProjects,
+        Rule::NodegroupUpdate => Rule::NodegroupUpdateAllProjects,
+        Rule::NodegroupDelete => Rule::NodegroupDeleteAllProjects,
+        _ => Rule::NodegroupGetOneAllProjects,
+    })?;
+    Ok(call.authorize_own(rule)?)
 }
 
 const ARGUMENTS: &[&str] = &["marker", "limit", "sort_key", "sort_dir", "role"];

@@ -9,7 +9,7 @@ use magnum_common::error::{Exception, Fault};
 use serde_json::Value;
 
 use crate::faults::ApiFault;
-use crate::policy::{self, Rule, Target};
+use crate::policy::Rule;
 use crate::request::{Body, Call, Idents};
 use crate::state::App;
 use crate::validation::query::Paging;
@@ -17,11 +17,7 @@ use crate::validation::{body, quota as rules};
 use crate::{store, views};
 
 fn authorize(call: &Call, rule: Rule) -> Result<(), ApiFault> {
-    Ok(policy::authorize(
-        rule,
-        &call.context,
-        &Target::own(&call.context),
-    )?)
+    Ok(call.authorize_own(rule)?)
 }
 
 const ARGUMENTS: &[&str] = &["marker", "limit", "sort_key", "sort_dir", "all_tenants"];

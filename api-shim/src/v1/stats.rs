@@ -8,7 +8,7 @@ use magnum_common::error::{Exception, Fault};
 use serde_json::{Value, json};
 
 use crate::faults::ApiFault;
-use crate::policy::{self, Rule, Target};
+use crate::policy::Rule;
 use crate::request::Call;
 use crate::state::App;
 use crate::store;
@@ -16,7 +16,7 @@ use crate::store;
 /// `GET /v1/stats`: of one project; for an administrator who names none, of all.
 pub async fn show(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
     let arguments = call.arguments(&["project_id", "type"])?;
-    policy::authorize(Rule::StatsGetAll, &call.context, &Target::own(&call.context))?;
+    call.authorize_own(Rule::StatsGetAll)?;
     if !arguments
         .get("type")
         .unwrap_or("cluster")

@@ -13,6 +13,9 @@ use super::patch::Rules;
 /// The body's name in error texts.
 pub const ARGUMENT: &str = "cluster";
 
+/// What a monitor reports of a cluster.
+pub const HEALTH: &[&str] = &["health_status", "health_status_reason"];
+
 /// The attributes, in the order of the contract.
 pub const FIELDS: &[Field] = &[
     Field::new("uuid", Kind::Uuid),

@@ -78,6 +78,33 @@ pub(super) fn find(
     (files, problems)
 }
 
+/// Where other files of the service are looked for: the given directories, the folders of the configuration files
+/// (the last one first), and the default places.
+pub(super) fn beside(args: &ConfigArgs, files: &[PathBuf]) -> Vec<PathBuf> {
+    let of_files = files.iter().rev().filter_map(|file| {
+        let folder = file.parent()?;
+        // A file without a folder lies where the program was started.
+        Some(if folder.as_os_str().is_empty() {
+            PathBuf::from(".")
+        } else {
+            folder.to_owned()
+        })
+    });
+    let mut found: Vec<PathBuf> = Vec::new();
+    for folder in args
+        .dirs
+        .iter()
+        .cloned()
+        .chain(of_files)
+        .chain(search_directories())
+    {
+        if !found.contains(&folder) {
+            found.push(folder);
+        }
+    }
+    found
+}
+
 fn conf_files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -128,6 +155,21 @@ mod tests {
             .iter()
             .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
             .collect()
+    }
+
+    #[test]
+    fn other_files_lie_beside_the_configuration_or_in_the_default_places() {
+        let given = ConfigArgs {
+            dirs: vec!["/d".into()],
+            ..ConfigArgs::default()
+        };
+        let files = ["/a/magnum.conf", "/d/x.conf", "b.conf"].map(PathBuf::from);
+        let found = beside(&given, &files);
+        assert_eq!(found[..3], ["/d", ".", "/a"].map(PathBuf::from));
+        assert_eq!(
+            found[found.len() - 2..],
+            ["/etc/magnum", "/etc"].map(PathBuf::from)
+        );
     }
 
     #[test]

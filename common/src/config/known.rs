@@ -13,6 +13,17 @@ use super::schema::OptionSpec;
 /// Options of Python Magnum and its libraries in sections that we read, without effect here.
 const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
     (
+        "oslo_policy",
+        &[
+            "remote_content_type",
+            "remote_ssl_verify_server_crt",
+            "remote_ssl_ca_crt_file",
+            "remote_ssl_client_crt_file",
+            "remote_ssl_client_key_file",
+            "remote_timeout",
+        ],
+    ),
+    (
         "DEFAULT",
         &[
             "bindir",

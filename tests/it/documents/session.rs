@@ -14,13 +14,14 @@ use magnum_tests::{TestDatabase, rabbitmq};
 
 use super::How;
 
-const PROGRAMS: [&str; 7] = [
+const PROGRAMS: [&str; 8] = [
     "bench",
     "magnum-api",
     "magnum-conductor",
     "magnum-db-manage",
     "magnum-dev",
     "magnum-driver-manage",
+    "magnum-policy",
     "magnum-status",
 ];
 

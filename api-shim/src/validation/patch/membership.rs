@@ -18,6 +18,13 @@ impl Patch {
         self.operations.is_empty()
     }
 
+    /// Whether an operation is about one of these attributes, or about what is inside of one.
+    pub fn touches(&self, attributes: &[&str]) -> bool {
+        self.operations
+            .iter()
+            .any(|operation| attributes.contains(&operation.attribute().0))
+    }
+
     /// Takes the first operation out, if it adds a value to the list `name` or removes one from it by its value.
     pub fn take_membership(&mut self, name: &str) -> Option<Membership> {
         let first = self.operations.first()?;

@@ -1,0 +1,281 @@
+//! Where policy files lie, and when they are read again.
+//!
+//! As oslo.policy has it: `[oslo_policy] policy_file` and each of `policy_dirs` are looked for beside the
+//! configuration files, then in `~/.magnum`, `~`, `/etc/magnum` and `/etc`. A file that is not there is no mistake: the
+//! defaults hold. The files of a directory follow the policy file, sorted by name, hidden ones left out; the last rule
+//! of a name holds.
+//!
+//! Guarantees: a start with files that cannot be read or understood fails and tells all that is wrong; a change of
+//! files while the API runs takes effect at once or not at all, and never leaves the API without rules. A request is
+//! judged by one state of the rules from its beginning to its end.
+//!
+//! Differs from oslo.policy, which looks at each request and takes what it finds: the files are looked at once a
+//! second, and read when they are as they were the last time, so that half of a file is not taken for the whole.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use magnum_common::config::{OsloPolicySection, Place, Problem, Settings};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::file::{self, Entry, LARGEST};
+use super::rules::{Choices, RuleSet};
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Everything that makes the policy files unusable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the policy files have {} problem{}:\n{}", .0.len(), if .0.len() == 1 { "" } else { "s" }, lines(.0))]
+pub struct PolicyErrors(pub Vec<Problem>);
+
+fn lines(problems: &[Problem]) -> String {
+    let lines: Vec<String> = problems.iter().map(|problem| format!("  {problem}")).collect();
+    lines.join("\n")
+}
+
+/// Where to look, and what decides besides.
+#[derive(Debug, Clone)]
+pub struct Source {
+    file: PathBuf,
+    dirs: Vec<PathBuf>,
+    search: Vec<PathBuf>,
+    choices: Choices,
+}
+
+/// A file as it was found: enough to see that it changed.
+type Stamp = Vec<(PathBuf, Option<SystemTime>, u64)>;
+
+impl Source {
+    /// What the settings say.
+    pub fn from_settings(settings: &Settings) -> Self {
+        let OsloPolicySection {
+            policy_file,
+            policy_dirs,
+            policy_default_rule,
+            enforce_new_defaults,
+            enforce_scope,
+            ..
+        } = &settings.oslo_policy;
+        Self {
+            file: policy_file.clone(),
+            dirs: policy_dirs.clone(),
+            search: settings.search_path.clone(),
+            choices: Choices {
+                default_rule: policy_default_rule.clone(),
+                enforce_new_defaults: *enforce_new_defaults,
+                enforce_scope: *enforce_scope,
+            },
+        }
+    }
+
+    /// One file, wherever the settings look, and no directories.
+    pub fn only(mut self, file: PathBuf) -> Self {
+        self.search = vec![PathBuf::new()];
+        self.file = file;
+        self.dirs = Vec::new();
+        self
+    }
+
+    /// The first place that has it. A path from the root is its own place.
+    fn find(&self, name: &Path) -> Option<PathBuf> {
+        if name.is_absolute() {
+            return name.exists().then(|| name.to_owned());
+        }
+        let places = self.search.iter().map(|folder| folder.join(name));
+        places.into_iter().find(|path| path.exists())
+    }
+
+    /// The files there are, in the order of their reading.
+    fn files(&self) -> Result<Vec<PathBuf>, Vec<Problem>> {
+        let mut files: Vec<PathBuf> = self.find(&self.file).into_iter().collect();
+        let mut problems = Vec::new();
+        for dir in self.dirs.iter().filter_map(|dir| self.find(dir)) {
+            match files_of(&dir) {
+                Ok(found) => files.extend(found),
+                Err(error) => problems.push(unreadable(&dir, &error)),
+            }
+        }
+        if problems.is_empty() {
+            Ok(files)
+        } else {
+            Err(problems)
+        }
+    }
+
+    fn stamp(&self) -> Stamp {
+        let files = self.files().unwrap_or_default();
+        let stamp = |path: PathBuf| {
+            let found = fs::metadata(&path).ok();
+            let changed = found.as_ref().and_then(|found| found.modified().ok());
+            (path, changed, found.map_or(0, |found| found.len()))
+        };
+        files.into_iter().map(stamp).collect()
+    }
+
+    /// Reads all files and puts the rules together. Besides: the files that were read, and what to warn about.
+    ///
+    /// # Errors
+    /// All that is wrong.
+    pub fn read(&self) -> Result<(RuleSet, Vec<PathBuf>, Vec<Problem>), PolicyErrors> {
+        let files = self.files().map_err(PolicyErrors)?;
+        let mut problems = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
+        for path in &files {
+            let read = text_of(path).map_err(|error| vec![unreadable(path, &error)]);
+            match read.and_then(|text| file::read(&Arc::new(path.clone()), &text)) {
+                Ok(found) => entries.extend(found),
+                Err(wrong) => problems.extend(wrong),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(PolicyErrors(problems));
+        }
+        let (rules, warnings) = RuleSet::build(entries, &self.choices).map_err(PolicyErrors)?;
+        Ok((rules, files, warnings))
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Problem {
+    Problem {
+        place: Place::File(Arc::new(path.to_owned())),
+        message: format!("cannot be read: {error}"),
+    }
+}
+
+fn files_of(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        let is_hidden = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if !is_hidden && path.is_file() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn text_of(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(path)?
+        .take(LARGEST + 1)
+        .read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        return Err(std::io::Error::other(format!(
+            "it is larger than {LARGEST} bytes"
+        )));
+    }
+    Ok(text)
+}
+
+/// The rules that hold now.
+#[derive(Debug)]
+pub struct Policy {
+    source: Source,
+    first: Stamp,
+    current: RwLock<Arc<RuleSet>>,
+}
+
+impl Policy {
+    /// Reads the files for the first time, and logs what looks wrong.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub fn load(source: Source) -> Result<Self, PolicyErrors> {
+        // Taken first: what changes while it is read is read again.
+        let first = source.stamp();
+        let (rules, files, warnings) = source.read()?;
+        warn(&warnings);
+        if files.is_empty() {
+            tracing::info!(
+                file = %source.file.display(),
+                "there is no policy file: the default rules hold"
+            );
+        }
+        Ok(Self {
+            source,
+            first,
+            current: RwLock::new(Arc::new(rules)),
+        })
+    }
+
+    /// The rules as they are now. A request asks once.
+    pub fn rules(&self) -> Arc<RuleSet> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the files again. If anything is wrong with them the rules stay as they are, and the log tells why.
+    pub fn reload(&self) {
+        match self.source.read() {
+            Ok((rules, files, warnings)) => {
+                warn(&warnings);
+                let from_files = rules.from_files().len();
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+                tracing::info!(
+                    files = files.len(),
+                    rules = from_files,
+                    "the policy files were read again"
+                );
+            }
+            Err(errors) => {
+                tracing::error!(error = %errors, "the policy files cannot be used; the rules stay as they were");
+            }
+        }
+    }
+
+    /// Reads the files again whenever they change, and on SIGHUP, until told to stop.
+    ///
+    /// From the call on SIGHUP does not end the process, not only from the first poll.
+    ///
+    /// # Errors
+    /// The signal cannot be received.
+    pub fn watch(self: Arc<Self>, shutdown: CancellationToken) -> std::io::Result<impl Future<Output = ()>> {
+        let hangup = signal(SignalKind::hangup())?;
+        Ok(self.watching(hangup, shutdown))
+    }
+
+    async fn watching(self: Arc<Self>, mut hangup: Signal, shutdown: CancellationToken) {
+        let mut loaded = self.first.clone();
+        let mut last = loaded.clone();
+        loop {
+            let mut is_asked = false;
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                _ = hangup.recv() => is_asked = true,
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            let now = self.stamp().await;
+            if is_asked || (now == last && now != loaded) {
+                loaded.clone_from(&now);
+                let policy = Arc::clone(&self);
+                if tokio::task::spawn_blocking(move || policy.reload())
+                    .await
+                    .is_err()
+                {
+                    tracing::error!("reading the policy files panicked; the rules stay as they were");
+                }
+            }
+            last = now;
+        }
+    }
+
+    async fn stamp(self: &Arc<Self>) -> Stamp {
+        let policy = Arc::clone(self);
+        tokio::task::spawn_blocking(move || policy.source.stamp())
+            .await
+            .unwrap_or_default()
+    }
+}
+
+fn warn(warnings: &[Problem]) {
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+}
