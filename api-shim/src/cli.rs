@@ -1,11 +1,13 @@
-//! What the program `magnum-api` does: reads the configuration, starts the API, and stops it on SIGTERM or Ctrl-C.
+//! What the program `magnum-api` does: reads the configuration, starts the API, and stops it on SIGTERM or Ctrl-C. Besides,
+//! it prints the API's description.
 
 pub mod policy;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use magnum_common::config::{ConfigArgs, Settings};
 use magnum_common::db::Database;
 use magnum_common::error::with_causes;
@@ -13,7 +15,8 @@ use magnum_common::{db, rpc, telemetry};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{Api, metric_definitions};
+use crate::microversion::Version;
+use crate::{Api, metric_definitions, openapi};
 
 /// Magnum's REST API.
 #[derive(Debug, Parser)]
@@ -21,6 +24,20 @@ use crate::{Api, metric_definitions};
 pub struct Arguments {
     #[command(flatten)]
     config: ConfigArgs,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Prints the OpenAPI document of a microversion
+    Openapi {
+        /// Such as 1.9
+        #[arg(long, value_name = "VERSION", default_value_t = Version::MAX)]
+        microversion: Version,
+    },
+    /// Prints the API reference, as in docs/api.md
+    Reference,
 }
 
 /// Carries out what the command line says.
@@ -36,6 +53,13 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    match arguments.command {
+        None => {}
+        Some(Command::Openapi { microversion }) => {
+            return print(&openapi::document(microversion).to_pretty_json()?);
+        }
+        Some(Command::Reference) => return print(openapi::reference().trim_end()),
+    }
     let loaded = Settings::load(&arguments.config)?;
     telemetry::init(&loaded.settings, "magnum-api")?;
     telemetry::log_warnings(&loaded);
@@ -46,6 +70,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .build()
         .context("cannot start the runtime")?
         .block_on(serve(&loaded.settings))
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout(), "{text}")?)
 }
 
 async fn serve(settings: &Settings) -> anyhow::Result<()> {

@@ -6,13 +6,14 @@
 //! | module | topic |
 //! |---|---|
 //! | [`cli`], [`app`] | the program; start and stop; what handlers can reach |
-//! | [`connections`], [`router`], [`request`], [`microversion`], [`auth`] | from a socket to a handler |
+//! | [`connections`], [`router`], [`routes`], [`request`], [`microversion`], [`auth`] | from a socket to a handler |
 //! | [`v1`] | the handlers, one file per resource |
 //! | [`validation`], [`policy`] | what may be asked, and by whom |
 //! | [`store`] | reads and writes of the database |
 //! | [`conductor_api`] | what is asked of a conductor |
 //! | [`image_catalog`], [`driver_catalog`] | images and drivers to choose from |
 //! | [`views`], [`faults`] | from a result to a response body |
+//! | [`openapi`] | the API's own description, from the tables that read and render |
 //! | [`health`], [`metric_definitions`] | for operators |
 
 pub mod app;
@@ -26,9 +27,11 @@ pub mod health;
 pub mod image_catalog;
 pub mod metric_definitions;
 pub mod microversion;
+pub mod openapi;
 pub mod policy;
 pub mod request;
 pub mod router;
+pub mod routes;
 pub mod state;
 pub mod store;
 pub mod v1;

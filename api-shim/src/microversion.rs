@@ -16,6 +16,7 @@
 //! | 1.15 | `driver` of a cluster template (ours: Magnum 23 shows it at every version) |
 
 use std::fmt;
+use std::str::FromStr;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -61,6 +62,22 @@ impl Version {
 
     const fn minor(minor: i64) -> Self {
         Self { major: 1, minor }
+    }
+
+    /// Every version that is served, the lowest first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (Self::MIN.minor..=Self::MAX.minor).map(Self::minor)
+    }
+}
+
+/// As it is printed: `1.9`. Only versions that are served.
+impl FromStr for Version {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse(text)
+            .filter(|version| (Self::MIN..=Self::MAX).contains(version))
+            .ok_or_else(|| format!("is none of the versions {} to {}", Self::MIN, Self::MAX))
     }
 }
 

@@ -11,7 +11,7 @@
 //!
 //! Asking is a walk through a small tree in memory: no I/O, no waiting, no failure but "no". What differs from
 //! oslo.policy stands in `docs/differences.md`; why this is not a crate, in
-//! `docs/adr/0004-policy-rules-by-our-own-engine.md`.
+//! `docs/adr/0005-policy-rules-by-our-own-engine.md`.
 
 pub mod check;
 pub mod defaults;

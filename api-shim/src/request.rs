@@ -25,7 +25,7 @@ use crate::metric_definitions;
 use crate::microversion::{self, Version};
 use crate::policy::{Rule, RuleSet, Target};
 use crate::state::App;
-use crate::validation::query::Arguments;
+use crate::validation::query::{Argument, Arguments};
 
 pub use self::body::Body;
 
@@ -47,8 +47,8 @@ pub struct Call {
 
 impl Call {
     /// The query's arguments; one that is not in `known` is a 400.
-    pub fn arguments(&self, known: &[&str]) -> Result<Arguments, ApiFault> {
-        Ok(Arguments::parse(self.query.as_deref(), known)?)
+    pub fn arguments(&self, known: &[Argument]) -> Result<Arguments, ApiFault> {
+        Ok(Arguments::parse(self.query.as_deref(), known, self.version)?)
     }
 
     /// 406 below the version that has `what`.

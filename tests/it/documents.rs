@@ -101,7 +101,9 @@ const HOW: &[(&str, How)] = &[
     ("magnum-policy sample", AsWritten),
     (
         "magnum-policy check --file /etc/magnum/policy.yaml",
-        As("magnum-policy sample > /etc/magnum/policy.yaml && magnum-policy check --file /etc/magnum/policy.yaml"),
+        As(
+            "magnum-policy sample > /etc/magnum/policy.yaml && magnum-policy check --file /etc/magnum/policy.yaml",
+        ),
     ),
     ("magnum-policy list --roles reader --project demo", AsWritten),
     // docs/drivers.md

@@ -18,7 +18,7 @@ mod drivers;
 mod later;
 mod paging;
 mod records;
-mod world;
+pub(crate) mod world;
 
 use std::collections::BTreeMap;
 

@@ -54,7 +54,6 @@ def configure(request):
     if request["policy"] is not None:
         with open(path, "w") as file:
             file.write(request["policy"])
-    CONF.clear_override("policy_file", group="oslo_policy")
     oslo_policy.opts._register(CONF)
     CONF.set_override("policy_file", path, group="oslo_policy")
     CONF.set_override("policy_dirs", [], group="oslo_policy")

@@ -59,7 +59,6 @@ impl Source {
             policy_default_rule,
             enforce_new_defaults,
             enforce_scope,
-            ..
         } = &settings.oslo_policy;
         Self {
             file: policy_file.clone(),
@@ -86,8 +85,10 @@ impl Source {
         if name.is_absolute() {
             return name.exists().then(|| name.to_owned());
         }
-        let places = self.search.iter().map(|folder| folder.join(name));
-        places.into_iter().find(|path| path.exists())
+        self.search
+            .iter()
+            .map(|folder| folder.join(name))
+            .find(|path| path.exists())
     }
 
     /// The files there are, in the order of their reading.

@@ -17,6 +17,8 @@ use crate::policy::{Rule, Target};
 use crate::request::{Body, Call, Ident, Idents};
 use crate::state::App;
 use crate::store::clusters::FoundCluster;
+use crate::validation::body::Kind;
+use crate::validation::query::Argument;
 use crate::validation::{body, certificate as rules};
 use crate::{store, views};
 
@@ -32,13 +34,16 @@ async fn cluster(app: &App, call: &mut Call, rule: Rule, ident: String) -> Resul
     Ok(found)
 }
 
+/// What can be asked for.
+pub const ARGUMENTS: &[Argument] = &[Argument::new("ca_cert_type", Kind::Choice(rules::KINDS))];
+
 /// `GET /v1/certificates/{cluster}`
 pub async fn show(
     State(app): State<Arc<App>>,
     call: Call,
     Ident(ident): Ident,
 ) -> Result<Json<Value>, ApiFault> {
-    let arguments = call.arguments(&["ca_cert_type"])?;
+    let arguments = call.arguments(ARGUMENTS)?;
     let kind = arguments.get("ca_cert_type").map(str::to_owned);
     authority(&app, call, ident, kind).await
 }

@@ -22,8 +22,9 @@ use crate::microversion::Version;
 use crate::policy::{Rule, Target};
 use crate::request::{Body, Call, Ident};
 use crate::state::App;
+use crate::validation::body::Kind;
 use crate::validation::cluster::status::Change;
-use crate::validation::query::{PAGING, Paging};
+use crate::validation::query::{Argument, PAGING, Paging};
 use crate::validation::{body, cluster, patch};
 use crate::views::cluster::Parts;
 use crate::{store, views};
@@ -149,6 +150,10 @@ async fn image_driver(
     Ok(image.for_resolution(ident).magnum_driver)
 }
 
+/// What a change can be asked with.
+pub const UPDATE_ARGUMENTS: &[Argument] =
+    &[Argument::new("rollback", Kind::Boolean).since(Version::ROLLBACK)];
+
 /// `PATCH /v1/clusters/{ident}`
 pub async fn update(
     State(app): State<Arc<App>>,
@@ -156,12 +161,10 @@ pub async fn update(
     Ident(ident): Ident,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
-    let known: &[&str] = if call.version >= Version::ROLLBACK {
-        &["rollback"]
-    } else {
-        &[]
-    };
-    let rollback = call.arguments(known)?.boolean("rollback")?.unwrap_or(false);
+    let rollback = call
+        .arguments(UPDATE_ARGUMENTS)?
+        .boolean("rollback")?
+        .unwrap_or(false);
     let patch = patch::read(&body.json("patch")?, &cluster::PATCH_RULES)?;
     call.widen(Rule::ClusterUpdateAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;

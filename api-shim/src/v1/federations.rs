@@ -16,8 +16,9 @@ use crate::faults::ApiFault;
 use crate::policy::{Rule, Target};
 use crate::request::{Body, Call, Ident};
 use crate::state::App;
+use crate::validation::body::Kind;
 use crate::validation::patch::{self, Membership};
-use crate::validation::query::{PAGING, Paging};
+use crate::validation::query::{Argument, PAGING, Paging};
 use crate::validation::{body, federation as rules};
 use crate::{store, views};
 
@@ -97,6 +98,9 @@ pub async fn create(State(app): State<Arc<App>>, call: Call, body: Body) -> Resu
     Err(ApiFault::from(rules::not_implemented()).with_status(StatusCode::NOT_IMPLEMENTED))
 }
 
+/// What a change can be asked with.
+pub const UPDATE_ARGUMENTS: &[Argument] = &[Argument::new("rollback", Kind::Boolean)];
+
 /// `PATCH /v1/federations/{ident}`
 pub async fn update(
     State(app): State<Arc<App>>,
@@ -105,7 +109,7 @@ pub async fn update(
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
     let rollback = call
-        .arguments(&["rollback"])?
+        .arguments(UPDATE_ARGUMENTS)?
         .boolean("rollback")?
         .unwrap_or(false);
     let mut patch = patch::read(&body.json("patch")?, &rules::PATCH_RULES)?;

@@ -22,9 +22,10 @@ use crate::microversion::Version;
 use crate::policy::Rule;
 use crate::request::{Body, Call, Ident, Idents};
 use crate::state::App;
+use crate::validation::body::NAME;
 use crate::validation::cluster::status::{self, Change};
 use crate::validation::node_group::{self, change, create as rules};
-use crate::validation::query::Paging;
+use crate::validation::query::{Argument, LIMIT, MARKER, Paging, SORT_DIR, SORT_KEY};
 use crate::validation::{body, patch};
 use crate::{store, views};
 
@@ -41,7 +42,8 @@ fn enter(call: &mut Call, rule: Rule) -> Result<(), ApiFault> {
     Ok(call.authorize_own(rule)?)
 }
 
-const ARGUMENTS: &[&str] = &["marker", "limit", "sort_key", "sort_dir", "role"];
+/// What a list can be asked for.
+pub const ARGUMENTS: &[Argument] = &[MARKER, LIMIT, SORT_KEY, SORT_DIR, Argument::new("role", NAME)];
 
 /// `GET /v1/clusters/{ident}/nodegroups`
 pub async fn list(

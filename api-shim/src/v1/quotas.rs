@@ -12,7 +12,8 @@ use crate::faults::ApiFault;
 use crate::policy::Rule;
 use crate::request::{Body, Call, Idents};
 use crate::state::App;
-use crate::validation::query::Paging;
+use crate::validation::body::Kind;
+use crate::validation::query::{Argument, LIMIT, NUMBERED_MARKER, Paging, SORT_DIR, SORT_KEY};
 use crate::validation::{body, quota as rules};
 use crate::{store, views};
 
@@ -20,7 +21,14 @@ fn authorize(call: &Call, rule: Rule) -> Result<(), ApiFault> {
     Ok(call.authorize_own(rule)?)
 }
 
-const ARGUMENTS: &[&str] = &["marker", "limit", "sort_key", "sort_dir", "all_tenants"];
+/// What a list can be asked for.
+pub const ARGUMENTS: &[Argument] = &[
+    NUMBERED_MARKER,
+    LIMIT,
+    SORT_KEY,
+    SORT_DIR,
+    Argument::new("all_tenants", Kind::Boolean),
+];
 
 /// `GET /v1/quotas`: of the caller's project, or of all.
 pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {

@@ -12,10 +12,21 @@ use crate::policy::Rule;
 use crate::request::Call;
 use crate::state::App;
 use crate::store;
+use crate::validation::body::FREE_TEXT;
+use crate::validation::query::Argument;
+
+/// What can be asked for.
+pub const ARGUMENTS: &[Argument] = &[
+    Argument::new("project_id", FREE_TEXT),
+    Argument::new("type", FREE_TEXT),
+];
+
+/// What is counted.
+pub const COUNTS: &[&str] = &["clusters", "nodes"];
 
 /// `GET /v1/stats`: of one project; for an administrator who names none, of all.
 pub async fn show(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
-    let arguments = call.arguments(&["project_id", "type"])?;
+    let arguments = call.arguments(ARGUMENTS)?;
     call.authorize_own(Rule::StatsGetAll)?;
     if !arguments
         .get("type")
@@ -33,5 +44,9 @@ pub async fn show(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>
         Some(_) => return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into()),
     };
     let (clusters, nodes) = store::stats(&app.database, project.map(str::to_owned)).await?;
-    Ok(Json(json!({"clusters": clusters, "nodes": nodes})))
+    let counts = COUNTS
+        .iter()
+        .map(|name| (*name).to_owned())
+        .zip([json!(clusters), json!(nodes)]);
+    Ok(Json(Value::Object(counts.collect())))
 }

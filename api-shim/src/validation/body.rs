@@ -9,11 +9,14 @@
 
 mod value;
 
+use std::fmt;
+
 use magnum_common::error::{Exception, Fault};
 use serde_json::{Map, Value};
 
 use self::value::{Mode, typed};
 use super::python::str_of;
+use crate::microversion::Version;
 
 /// One attribute of a body.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +27,8 @@ pub struct Field {
     pub kind: Kind,
     /// Who sets it.
     pub access: Access,
+    /// The first version in which a client may give it.
+    pub since: Version,
 }
 
 impl Field {
@@ -33,7 +38,26 @@ impl Field {
             name,
             kind,
             access: Access::Optional,
+            since: Version::MIN,
         }
+    }
+
+    /// An attribute that a client may give, and that is not looked at further.
+    pub const fn ignored(name: &'static str, kind: Kind) -> Self {
+        Self {
+            access: Access::Ignored,
+            ..Self::new(name, kind)
+        }
+    }
+
+    /// The same from a version on.
+    pub const fn since(self, since: Version) -> Self {
+        Self { since, ..self }
+    }
+
+    /// Whether a client may give it in this version.
+    pub fn is_given(&self, version: Version) -> bool {
+        self.access != Access::ReadOnly && version >= self.since
     }
 
     /// An attribute that a client must give.
@@ -60,6 +84,7 @@ pub enum Access {
     Optional,
     Mandatory,
     ReadOnly,
+    Ignored,
 }
 
 /// What an attribute's value must be.
@@ -99,6 +124,35 @@ pub enum Kind {
     DnsServers,
     /// Taken as it is, because it is ignored or read-only.
     Any,
+}
+
+/// As the contract shows it in texts.
+pub const CLUSTER_NAME_PATTERN: &str = "^[a-zA-Z][a-zA-Z0-9_.-]*$";
+
+/// In words, for documents.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text { min, max } => write!(f, "text of {min} to {max} characters"),
+            Self::ClusterName => write!(
+                f,
+                "text that matches `{CLUSTER_NAME_PATTERN}`, at most 242 characters"
+            ),
+            Self::Integer { min, max } if *max == i64::from(i32::MAX) => {
+                write!(f, "whole number of at least {min}")
+            }
+            Self::Integer { min, max } => write!(f, "whole number from {min} to {max}"),
+            Self::Boolean => f.write_str("true or false"),
+            Self::Choice(choices) => write!(f, "one of `{}`", choices.join("`, `")),
+            Self::Uuid => f.write_str("uuid"),
+            Self::Labels => f.write_str("dictionary of texts, numbers and booleans"),
+            Self::Strings => f.write_str("dictionary of texts"),
+            Self::ListOfStrings => f.write_str("list of dictionaries of texts"),
+            Self::Texts => f.write_str("list of texts"),
+            Self::DnsServers => f.write_str("IPv4 addresses, separated by commas"),
+            Self::Any => f.write_str("anything"),
+        }
+    }
 }
 
 pub use self::value::boolean_of;

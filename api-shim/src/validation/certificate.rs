@@ -9,7 +9,7 @@ use super::body::{Field, Kind, NAME, invalid};
 pub const ARGUMENT: &str = "certificate";
 
 /// The CAs of a cluster. The third and fourth are one.
-const KINDS: &[&str] = &["kubernetes", "etcd", "front-proxy", "front_proxy"];
+pub const KINDS: &[&str] = &["kubernetes", "etcd", "front-proxy", "front_proxy"];
 
 /// The attributes, in the order of the contract.
 pub const FIELDS: &[Field] = &[
@@ -17,7 +17,7 @@ pub const FIELDS: &[Field] = &[
     Field::read_only("links"),
     Field::mandatory("csr", Kind::Text { min: 1, max: 65_535 }),
     // Taken and ignored.
-    Field::new("pem", Kind::Any),
+    Field::ignored("pem", Kind::Any),
     Field::new("ca_cert_type", Kind::Choice(KINDS)),
     Field::read_only("created_at"),
     Field::read_only("updated_at"),

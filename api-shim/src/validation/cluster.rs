@@ -13,12 +13,15 @@ use super::patch::Rules;
 /// The body's name in error texts.
 pub const ARGUMENT: &str = "cluster";
 
+/// Every health, as text.
+pub const HEALTH_STATUSES: &[&str] = &["HEALTHY", "UNHEALTHY", "UNKNOWN"];
+
 /// What a monitor reports of a cluster.
 pub const HEALTH: &[&str] = &["health_status", "health_status_reason"];
 
 /// The attributes, in the order of the contract.
 pub const FIELDS: &[Field] = &[
-    Field::new("uuid", Kind::Uuid),
+    Field::ignored("uuid", Kind::Uuid),
     Field::new("name", Kind::ClusterName),
     Field::mandatory("cluster_template_id", NAME),
     Field::new("keypair", NAME),
@@ -33,13 +36,10 @@ pub const FIELDS: &[Field] = &[
     Field::read_only("stack_id"),
     Field::read_only("cluster_id"),
     // Status and health are taken and ignored in a create request, as Magnum takes them.
-    Field::new("status", Kind::Choice(STATUSES)),
-    Field::new("status_reason", FREE_TEXT),
-    Field::new(
-        "health_status",
-        Kind::Choice(&["HEALTHY", "UNHEALTHY", "UNKNOWN"]),
-    ),
-    Field::new("health_status_reason", Kind::Labels),
+    Field::ignored("status", Kind::Choice(STATUSES)),
+    Field::ignored("status_reason", FREE_TEXT),
+    Field::ignored("health_status", Kind::Choice(HEALTH_STATUSES)),
+    Field::ignored("health_status_reason", Kind::Labels),
     Field::new("discovery_url", FREE_TEXT),
     Field::read_only("api_address"),
     Field::read_only("coe_version"),
@@ -48,14 +48,14 @@ pub const FIELDS: &[Field] = &[
     Field::read_only("user_id"),
     Field::read_only("node_addresses"),
     Field::read_only("master_addresses"),
-    Field::new("faults", Kind::Any),
+    Field::ignored("faults", Kind::Any),
     Field::new("fixed_network", NAME),
     Field::new("fixed_subnet", NAME),
     Field::new("floating_ip_enabled", Kind::Boolean),
     Field::new("merge_labels", Kind::Boolean),
-    Field::new("labels_overridden", Kind::Any),
-    Field::new("labels_added", Kind::Any),
-    Field::new("labels_skipped", Kind::Any),
+    Field::ignored("labels_overridden", Kind::Any),
+    Field::ignored("labels_added", Kind::Any),
+    Field::ignored("labels_skipped", Kind::Any),
     Field::new("master_lb_enabled", Kind::Boolean),
     Field::read_only("created_at"),
     Field::read_only("updated_at"),

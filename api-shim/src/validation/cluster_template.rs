@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::body::{Access, FREE_TEXT, Field, Kind, NAME, at_least};
 use super::patch::Rules;
 use super::python::str_of;
+use crate::microversion::Version;
 
 /// The body's name in error texts.
 pub const ARGUMENT: &str = "cluster_template";
@@ -53,7 +54,7 @@ pub const FIELDS: &[Field] = &[
     Field::read_only("user_id"),
     Field::new("hidden", Kind::Boolean),
     Field::new("tags", FREE_TEXT),
-    Field::new("driver", NAME),
+    Field::new("driver", NAME).since(Version::TEMPLATE_DRIVER),
     Field::read_only("created_at"),
     Field::read_only("updated_at"),
 ];
@@ -81,9 +82,10 @@ pub const PATCH_RULES: Rules = Rules {
 pub fn refuse_driver(given: &Map<String, Value>) -> Result<(), Fault> {
     match given.get("driver") {
         None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(Fault::invalid_parameter(
-            "The attribute driver of a cluster template needs microversion 1.15 or later.",
-        )),
+        Some(_) => Err(Fault::invalid_parameter(format!(
+            "The attribute driver of a cluster template needs microversion {} or later.",
+            Version::TEMPLATE_DRIVER
+        ))),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod rules;
 use super::body::{Field, Kind, NAME, at_least};
 use super::cluster::STATUSES;
 use super::patch::Rules;
+use crate::microversion::Version;
 
 /// The body's name in error texts.
 pub const ARGUMENT: &str = "nodegroup";
@@ -15,10 +16,10 @@ pub const ARGUMENT: &str = "nodegroup";
 /// The attributes, in the order of the contract.
 pub const FIELDS: &[Field] = &[
     // Taken and ignored: they are the service's to set, and Magnum lets clients set some of them.
-    Field::new("id", Kind::Any),
-    Field::new("uuid", Kind::Uuid),
+    Field::ignored("id", Kind::Any),
+    Field::ignored("uuid", Kind::Uuid),
     Field::mandatory("name", NAME),
-    Field::new("cluster_id", Kind::Uuid),
+    Field::ignored("cluster_id", Kind::Uuid),
     Field::read_only("project_id"),
     Field::new("docker_volume_size", at_least(1)),
     Field::new("labels", Kind::Labels),
@@ -30,17 +31,17 @@ pub const FIELDS: &[Field] = &[
     Field::new("role", NAME),
     Field::new("min_node_count", at_least(0)),
     Field::new("max_node_count", at_least(0)),
-    Field::new("is_default", Kind::Boolean),
+    Field::ignored("is_default", Kind::Boolean),
     Field::read_only("stack_id"),
-    Field::new("status", Kind::Choice(STATUSES)),
-    Field::new("status_reason", Kind::Any),
-    Field::new("version", Kind::Any),
+    Field::ignored("status", Kind::Choice(STATUSES)),
+    Field::ignored("status_reason", Kind::Any),
+    Field::ignored("version", Kind::Any),
     Field::new("merge_labels", Kind::Boolean),
-    Field::new("labels_overridden", Kind::Any),
-    Field::new("labels_added", Kind::Any),
-    Field::new("labels_skipped", Kind::Any),
-    Field::new("node_labels", Kind::Strings),
-    Field::new("node_taints", Kind::ListOfStrings),
+    Field::ignored("labels_overridden", Kind::Any),
+    Field::ignored("labels_added", Kind::Any),
+    Field::ignored("labels_skipped", Kind::Any),
+    Field::new("node_labels", Kind::Strings).since(Version::NODE_LABELS),
+    Field::new("node_taints", Kind::ListOfStrings).since(Version::NODE_LABELS),
     Field::read_only("created_at"),
     Field::read_only("updated_at"),
 ];

@@ -35,6 +35,16 @@ pub struct Rules {
     pub lists: &'static [&'static str],
 }
 
+impl Rules {
+    /// Every attribute that a patch may not touch.
+    pub fn refused(&self) -> impl Iterator<Item = &'static str> {
+        INTERNAL.into_iter().chain(self.internal.iter().copied())
+    }
+}
+
+/// What an operation can do, as it is written.
+pub const VERBS: &[&str] = &["add", "replace", "remove"];
+
 /// Attributes that are internal for every resource.
 const INTERNAL: [&str; 7] = [
     "created_at",

@@ -7,18 +7,55 @@ use magnum_common::error::{Exception, Fault};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::body::{boolean_of, invalid};
+use super::body::{Kind, NAME, at_least, boolean_of, invalid};
+use crate::microversion::Version;
+
+/// One argument that a route knows.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Argument {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub since: Version,
+}
+
+impl Argument {
+    /// One of every version.
+    pub const fn new(name: &'static str, kind: Kind) -> Self {
+        Self {
+            name,
+            kind,
+            since: Version::MIN,
+        }
+    }
+
+    /// The same from a version on.
+    pub const fn since(self, since: Version) -> Self {
+        Self { since, ..self }
+    }
+}
+
+/// Continue after this one.
+pub const MARKER: Argument = Argument::new("marker", Kind::Uuid);
+/// The same by a row's number.
+pub const NUMBERED_MARKER: Argument = Argument::new("marker", at_least(0));
+/// At most so many.
+pub const LIMIT: Argument = Argument::new("limit", at_least(1));
+/// The column to sort by.
+pub const SORT_KEY: Argument = Argument::new("sort_key", NAME);
+/// The direction of sorting.
+pub const SORT_DIR: Argument = Argument::new("sort_dir", Kind::Choice(&["asc", "desc"]));
 
 /// The arguments of collections.
-pub const PAGING: &[&str] = &["marker", "limit", "sort_key", "sort_dir"];
+pub const PAGING: &[Argument] = &[MARKER, LIMIT, SORT_KEY, SORT_DIR];
 
 /// The arguments of one request, all of them known.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Arguments(Vec<(String, String)>);
 
 impl Arguments {
-    /// Reads a query string; `known` are the route's arguments.
-    pub fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, Fault> {
+    /// Reads a query string; `known` are the route's arguments, of which a version has those that it has.
+    pub fn parse(query: Option<&str>, known: &[Argument], version: Version) -> Result<Self, Fault> {
         let mut pairs = Vec::new();
         for pair in query
             .unwrap_or_default()
@@ -27,7 +64,8 @@ impl Arguments {
         {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (key, value) = (decoded(key), decoded(value));
-            if !known.contains(&key.as_str()) {
+            let is_known = |argument: &Argument| argument.name == key && version >= argument.since;
+            if !known.iter().any(is_known) {
                 return Err(Fault::new(
                     Exception::Invalid,
                     format!("Unknown argument: \"{key}\""),
@@ -177,8 +215,10 @@ pub fn bad_sort_key(key: &str) -> Fault {
 mod tests {
     use super::*;
 
+    const ROLLBACK: &[Argument] = &[Argument::new("rollback", Kind::Boolean).since(Version::ROLLBACK)];
+
     fn paging(query: &str) -> Result<Paging, String> {
-        Arguments::parse(Some(query), PAGING)
+        Arguments::parse(Some(query), PAGING, Version::MAX)
             .and_then(|arguments| Paging::from_arguments(&arguments, 1000))
             .map_err(|fault| fault.message)
     }
@@ -212,6 +252,8 @@ mod tests {
     #[test]
     fn arguments_are_decoded_and_unknown_ones_refused() {
         assert_eq!(paging("foo=bar"), Err("Unknown argument: \"foo\"".into()));
+        assert!(Arguments::parse(Some("rollback=1"), ROLLBACK, Version::ROLLBACK).is_ok());
+        assert!(Arguments::parse(Some("rollback=1"), ROLLBACK, Version::MIN).is_err());
         assert_eq!(paging("sort_key=a%20b+c").unwrap().sort_key, "a b c");
         assert!(
             paging("marker=zzz")
@@ -227,7 +269,7 @@ mod tests {
     #[test]
     fn markers_may_be_numbers() {
         let numbered = |query: &str| {
-            Arguments::parse(Some(query), PAGING)
+            Arguments::parse(Some(query), PAGING, Version::MAX)
                 .and_then(|arguments| Paging::numbered(&arguments, 1000))
                 .map_err(|fault| fault.message)
         };
@@ -241,9 +283,9 @@ mod tests {
 
     #[test]
     fn boolean_arguments_take_the_usual_words() {
-        let arguments = Arguments::parse(Some("rollback=True"), &["rollback"]).unwrap();
+        let arguments = Arguments::parse(Some("rollback=True"), ROLLBACK, Version::MAX).unwrap();
         assert_eq!(arguments.boolean("rollback"), Ok(Some(true)));
-        let arguments = Arguments::parse(Some("rollback=x"), &["rollback"]).unwrap();
+        let arguments = Arguments::parse(Some("rollback=x"), ROLLBACK, Version::MAX).unwrap();
         assert!(arguments.boolean("rollback").is_err());
     }
 }

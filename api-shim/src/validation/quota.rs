@@ -16,7 +16,7 @@ pub const CLUSTER: &str = "Cluster";
 /// The attributes, in the order of the contract.
 pub const FIELDS: &[Field] = &[
     // Taken and ignored: the database chooses it.
-    Field::new("id", Kind::Any),
+    Field::ignored("id", Kind::Any),
     Field::new("hard_limit", at_least(0)),
     Field::new("project_id", NAME),
     Field::new("resource", Kind::Choice(&[CLUSTER])),

@@ -2,26 +2,49 @@
 
 use magnum_common::ids::ClusterUuid;
 use magnum_common::objects::records::Certificate;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::attribute::{self, Shown, View, attributes};
 use super::links;
+use crate::microversion::Version;
+use crate::validation::certificate::KINDS;
+
+/// The only form.
+pub const FULL: View = 1;
+
+/// What a row of the table reads.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    certificate: &'a Certificate,
+    cluster: &'a ClusterUuid,
+    base: &'a str,
+}
+
+/// A certificate as it is shown.
+#[derive(Debug)]
+pub struct CertificateView;
+
+fn if_set(text: &Option<String>) -> Option<Value> {
+    text.as_ref().map(|text| json!(text))
+}
+
+impl Shown for CertificateView {
+    type Parts<'a> = Seen<'a>;
+    attributes! { Self, seen;
+        "cluster_uuid": Uuid => seen.cluster;
+        "links": Links => links::pair(seen.base, &format!("certificates/{}", seen.cluster));
+        "csr": Text, in FULL, maybe FULL => if_set(&seen.certificate.csr);
+        "pem": Text, in FULL, maybe FULL => if_set(&seen.certificate.pem);
+        "ca_cert_type": Choice(KINDS), in FULL, maybe FULL => if_set(&seen.certificate.ca_cert_type);
+    }
+}
 
 /// The certificate of this cluster. What it does not have is left out.
 pub fn show(certificate: &Certificate, cluster: &ClusterUuid, base: &str) -> Value {
-    let mut view = Map::new();
-    view.insert("cluster_uuid".into(), json!(cluster));
-    view.insert(
-        "links".into(),
-        links::pair(base, &format!("certificates/{cluster}")),
-    );
-    for (name, value) in [
-        ("csr", &certificate.csr),
-        ("pem", &certificate.pem),
-        ("ca_cert_type", &certificate.ca_cert_type),
-    ] {
-        if let Some(value) = value {
-            view.insert(name.into(), json!(value));
-        }
-    }
-    Value::Object(view)
+    let seen = Seen {
+        certificate,
+        cluster,
+        base,
+    };
+    attribute::render::<CertificateView>(&seen, FULL, Version::MAX)
 }

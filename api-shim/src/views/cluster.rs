@@ -4,10 +4,12 @@
 //! it is now; a template that cannot be read any more leaves the comparison empty instead of hiding the cluster.
 
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, HealthStatus, NodeGroup};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::attribute::{self, Shown, View, attributes};
 use super::{links, time};
 use crate::microversion::Version;
+use crate::validation::cluster::{HEALTH_STATUSES, STATUSES};
 use crate::validation::labels::{self, Difference};
 
 /// What a view of a cluster is made of.
@@ -19,96 +21,89 @@ pub struct Parts<'a> {
     pub template: Option<&'a ClusterTemplate>,
 }
 
+/// The form in lists.
+pub const BRIEF: View = 1;
+/// The form in lists with details.
+pub const LONG: View = 2;
+/// A single cluster.
+pub const SINGLE: View = 4;
+const BOTH: View = LONG | SINGLE;
+
+/// What a row of the table reads.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    parts: Parts<'a>,
+    base: &'a str,
+    labels: Difference,
+}
+
+/// A cluster as it is shown.
+#[derive(Debug)]
+pub struct ClusterView;
+
+impl Shown for ClusterView {
+    type Parts<'a> = Seen<'a>;
+    attributes! { Self, seen;
+        "uuid": Uuid => seen.parts.cluster.uuid;
+        "name" or null: Text => seen.parts.cluster.name;
+        "cluster_template_id": Text => seen.parts.cluster.cluster_template_id;
+        "keypair" or null: Text => seen.parts.cluster.keypair;
+        "node_count": Integer => count(seen.parts.node_groups, false);
+        "master_count": Integer => count(seen.parts.node_groups, true);
+        "docker_volume_size" or null: Integer => seen.parts.cluster.docker_volume_size;
+        "labels": Strings => seen.parts.cluster.labels;
+        "master_flavor_id" or null: Text => seen.parts.cluster.master_flavor_id;
+        "flavor_id" or null: Text => seen.parts.cluster.flavor_id;
+        "create_timeout" or null: Integer => seen.parts.cluster.create_timeout;
+        "links": Links => links::pair(seen.base, &format!("clusters/{}", seen.parts.cluster.uuid));
+        "cluster_id" or null: Text, since Version::CLUSTER_ID => seen.parts.cluster.stack_id;
+        "stack_id" or null: Text, until Version::CLUSTER_ID => seen.parts.cluster.stack_id;
+        "status" or null: Choice(STATUSES) => seen.parts.cluster.status.map(ClusterStatus::as_str);
+        "status_reason" or null: Text, in BOTH => seen.parts.cluster.status_reason;
+        "health_status" or null: Choice(HEALTH_STATUSES) => seen.parts.cluster.health_status.map(HealthStatus::as_str);
+        "health_status_reason": Strings, in BOTH => seen.parts.cluster.health_status_reason;
+        "discovery_url" or null: Text, in BOTH => seen.parts.cluster.discovery_url;
+        "api_address" or null: Text, in BOTH => seen.parts.cluster.api_address;
+        "coe_version" or null: Text, in BOTH => seen.parts.cluster.coe_version;
+        "container_version" or null: Text, in BOTH => seen.parts.cluster.container_version;
+        "project_id" or null: Text, in BOTH => seen.parts.cluster.project_id;
+        "user_id" or null: Text, in BOTH => seen.parts.cluster.user_id;
+        "node_addresses": Texts, in BOTH => addresses(seen.parts.node_groups, false);
+        "master_addresses": Texts, in BOTH => addresses(seen.parts.node_groups, true);
+        "faults": Reasons, in SINGLE, maybe SINGLE => faults(seen.parts);
+        "fixed_network" or null: Text, in BOTH => seen.parts.cluster.fixed_network;
+        "fixed_subnet" or null: Text, in BOTH => seen.parts.cluster.fixed_subnet;
+        "floating_ip_enabled" or null: Boolean, in BOTH => seen.parts.cluster.floating_ip_enabled;
+        // A default that Magnum lets through; clients have got used to it.
+        "merge_labels": Boolean => false;
+        "labels_overridden": Strings, in BOTH => seen.labels.overridden;
+        "labels_added": Strings, in BOTH => seen.labels.added;
+        "labels_skipped": Strings, in BOTH => seen.labels.skipped;
+        "master_lb_enabled" or null: Boolean, in BOTH => seen.parts.cluster.master_lb_enabled;
+        "created_at" or null: Time, in BOTH => time(seen.parts.cluster.created_at);
+        "updated_at" or null: Time, in BOTH => time(seen.parts.cluster.updated_at);
+    }
+}
+
 /// The short form.
 pub fn brief(parts: Parts<'_>, base: &str, version: Version) -> Value {
-    let mut view = head(parts, base, version);
-    view.insert(
-        "health_status".into(),
-        json!(parts.cluster.health_status.map(HealthStatus::as_str)),
-    );
-    // A default that Magnum lets through; clients have got used to it.
-    view.insert("merge_labels".into(), json!(false));
-    Value::Object(view)
+    let seen = Seen {
+        parts,
+        base,
+        labels: Difference::default(),
+    };
+    attribute::render::<ClusterView>(&seen, BRIEF, version)
 }
 
-/// The long form. `with_faults` is for a single cluster: what went wrong, by node group.
-pub fn full(parts: Parts<'_>, base: &str, version: Version, with_faults: bool) -> Value {
-    let Parts {
-        cluster,
-        node_groups,
-        template,
-    } = parts;
-    let Difference {
-        overridden,
-        added,
-        skipped,
-    } = template
-        .map(|template| labels::difference(&cluster.labels, &template.labels))
-        .unwrap_or_default();
-    let mut view = head(parts, base, version);
-    let mut set = |name: &str, value: Value| {
-        view.insert(name.to_owned(), value);
+/// The long form. `is_single` is for a single cluster, which tells what went wrong, by node group.
+pub fn full(parts: Parts<'_>, base: &str, version: Version, is_single: bool) -> Value {
+    let difference = |template: &ClusterTemplate| labels::difference(&parts.cluster.labels, &template.labels);
+    let seen = Seen {
+        parts,
+        base,
+        labels: parts.template.map(difference).unwrap_or_default(),
     };
-    set("status_reason", json!(cluster.status_reason));
-    set(
-        "health_status",
-        json!(cluster.health_status.map(HealthStatus::as_str)),
-    );
-    set("health_status_reason", json!(cluster.health_status_reason));
-    set("discovery_url", json!(cluster.discovery_url));
-    set("api_address", json!(cluster.api_address));
-    set("coe_version", json!(cluster.coe_version));
-    set("container_version", json!(cluster.container_version));
-    set("project_id", json!(cluster.project_id));
-    set("user_id", json!(cluster.user_id));
-    set("node_addresses", addresses(node_groups, false));
-    set("master_addresses", addresses(node_groups, true));
-    if with_faults && cluster.status.is_some_and(ClusterStatus::is_failed) {
-        set("faults", faults(node_groups));
-    }
-    set("fixed_network", json!(cluster.fixed_network));
-    set("fixed_subnet", json!(cluster.fixed_subnet));
-    set("floating_ip_enabled", json!(cluster.floating_ip_enabled));
-    set("merge_labels", json!(false));
-    set("labels_overridden", json!(overridden));
-    set("labels_added", json!(added));
-    set("labels_skipped", json!(skipped));
-    set("master_lb_enabled", json!(cluster.master_lb_enabled));
-    set("created_at", time(cluster.created_at));
-    set("updated_at", time(cluster.updated_at));
-    Value::Object(view)
-}
-
-/// What both forms begin with.
-fn head(parts: Parts<'_>, base: &str, version: Version) -> Map<String, Value> {
-    let Parts {
-        cluster, node_groups, ..
-    } = parts;
-    let uuid = cluster.uuid.as_str();
-    let mut view = Map::new();
-    let mut set = |name: &str, value: Value| {
-        view.insert(name.to_owned(), value);
-    };
-    set("uuid", json!(uuid));
-    set("name", json!(cluster.name));
-    set("cluster_template_id", json!(cluster.cluster_template_id));
-    set("keypair", json!(cluster.keypair));
-    set("node_count", json!(count(node_groups, false)));
-    set("master_count", json!(count(node_groups, true)));
-    set("docker_volume_size", json!(cluster.docker_volume_size));
-    set("labels", json!(cluster.labels));
-    set("master_flavor_id", json!(cluster.master_flavor_id));
-    set("flavor_id", json!(cluster.flavor_id));
-    set("create_timeout", json!(cluster.create_timeout));
-    set("links", links::pair(base, &format!("clusters/{uuid}")));
-    let stack = if version >= Version::CLUSTER_ID {
-        "cluster_id"
-    } else {
-        "stack_id"
-    };
-    set(stack, json!(cluster.stack_id));
-    set("status", json!(cluster.status.map(ClusterStatus::as_str)));
-    view
+    attribute::render::<ClusterView>(&seen, if is_single { SINGLE } else { LONG }, version)
 }
 
 fn count(node_groups: &[NodeGroup], masters: bool) -> i64 {
@@ -127,12 +122,17 @@ fn addresses(node_groups: &[NodeGroup], masters: bool) -> Value {
         .collect()
 }
 
-fn faults(node_groups: &[NodeGroup]) -> Value {
-    let failed = node_groups
+/// Only where something failed.
+fn faults(parts: Parts<'_>) -> Option<Value> {
+    if !parts.cluster.status.is_some_and(ClusterStatus::is_failed) {
+        return None;
+    }
+    let failed = parts
+        .node_groups
         .iter()
         .filter(|group| group.status.is_some_and(ClusterStatus::is_failed))
         .map(|group| (group.name.clone(), json!(group.status_reason)));
-    Value::Object(failed.collect())
+    Some(Value::Object(failed.collect()))
 }
 
 #[cfg(test)]

@@ -56,10 +56,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::microversion::Version;
     use crate::validation::query::{Arguments, PAGING};
 
     fn paging(query: &str) -> Paging {
-        let arguments = Arguments::parse(Some(query), PAGING).unwrap();
+        let arguments = Arguments::parse(Some(query), PAGING, Version::MAX).unwrap();
         Paging::from_arguments(&arguments, 1000).unwrap()
     }
 

@@ -1,29 +1,60 @@
 //! A federation, in its short form for lists and its long form.
 
 use magnum_common::model::Federation;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::attribute::{self, Shown, View, attributes};
 use super::{links, time};
+use crate::microversion::Version;
+
+/// The form in lists.
+pub const BRIEF: View = 1;
+/// The form in lists with details, and a single federation.
+pub const FULL: View = 2;
+
+/// What a row of the table reads.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    federation: &'a Federation,
+    uuid: &'a str,
+    base: &'a str,
+}
+
+/// A federation as it is shown.
+#[derive(Debug)]
+pub struct FederationView;
+
+impl Shown for FederationView {
+    type Parts<'a> = Seen<'a>;
+    attributes! { Self, seen;
+        "uuid": Uuid => seen.uuid;
+        "name" or null: Text => seen.federation.name;
+        "hostcluster_id" or null: Text => seen.federation.hostcluster_id;
+        "member_ids": Texts => seen.federation.member_ids;
+        "status" or null: Text => seen.federation.status;
+        "properties": Anything => seen.federation.properties;
+        "links": Links => links::pair(seen.base, &format!("federations/{}", seen.uuid));
+        "status_reason" or null: Text, in FULL => seen.federation.status_reason;
+        "created_at" or null: Time, in FULL => time(seen.federation.created_at);
+        "updated_at" or null: Time, in FULL => time(seen.federation.updated_at);
+    }
+}
+
+fn show(federation: &Federation, base: &str, view: View) -> Value {
+    let seen = Seen {
+        federation,
+        uuid: federation.uuid.as_deref().unwrap_or_default(),
+        base,
+    };
+    attribute::render::<FederationView>(&seen, view, Version::MAX)
+}
 
 /// The short form.
 pub fn brief(federation: &Federation, base: &str) -> Value {
-    let uuid = federation.uuid.as_deref().unwrap_or_default();
-    json!({
-        "uuid": uuid,
-        "name": federation.name,
-        "hostcluster_id": federation.hostcluster_id,
-        "member_ids": federation.member_ids,
-        "status": federation.status,
-        "properties": federation.properties,
-        "links": links::pair(base, &format!("federations/{uuid}")),
-    })
+    show(federation, base, BRIEF)
 }
 
 /// The long form.
 pub fn full(federation: &Federation, base: &str) -> Value {
-    let mut view = brief(federation, base);
-    view["status_reason"] = json!(federation.status_reason);
-    view["created_at"] = time(federation.created_at);
-    view["updated_at"] = time(federation.updated_at);
-    view
+    show(federation, base, FULL)
 }

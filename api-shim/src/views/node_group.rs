@@ -3,118 +3,119 @@
 //! Labels are compared with those of the cluster as it is now.
 
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::attribute::{self, Shown, View, attributes};
 use super::{links, time};
 use crate::microversion::Version;
+use crate::validation::cluster::STATUSES;
 use crate::validation::labels::{self, Difference};
 use crate::validation::node_group::create::NewNodeGroup;
 
-/// The short form.
+/// The form in lists.
+pub const BRIEF: View = 1;
+/// A single group, and the answer to a patch.
+pub const FULL: View = 2;
+/// The answer to a create request: what the group will be, without what only its row can tell.
+pub const CREATED: View = 4;
+const BOTH: View = FULL | CREATED;
+
+/// What a row of the table reads.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    group: &'a NodeGroup,
+    base: &'a str,
+    labels: Difference,
+    /// The request that the group is made by.
+    new: Option<&'a NewNodeGroup>,
+}
+
+impl Seen<'_> {
+    /// In the answer to a create request only what was sent, as null where null was sent.
+    fn if_sent(&self, name: &str, value: Value) -> Option<Value> {
+        match self.new {
+            None => Some(value),
+            Some(new) if new.nulls.contains(&name) => Some(Value::Null),
+            Some(new) => new.sent.contains(&name).then_some(value),
+        }
+    }
+}
+
+/// A node group as it is shown.
+#[derive(Debug)]
+pub struct NodeGroupView;
+
+impl Shown for NodeGroupView {
+    type Parts<'a> = Seen<'a>;
+    attributes! { Self, seen;
+        "id" or null: Integer, in FULL => seen.group.id;
+        "uuid": Uuid => seen.group.uuid;
+        "name": Text => seen.group.name;
+        "cluster_id": Uuid, in BOTH => seen.group.cluster_id;
+        "project_id": Text, in BOTH => seen.group.project_id;
+        "docker_volume_size" or null: Integer, in BOTH, maybe CREATED
+            => seen.if_sent("docker_volume_size", json!(seen.group.docker_volume_size));
+        "labels": Strings, in BOTH => seen.group.labels;
+        "links": Links, in BOTH
+            => links::pair(seen.base, &format!("clusters/{}/nodegroups/{}", seen.group.cluster_id, seen.group.uuid));
+        "flavor_id" or null: Text => seen.group.flavor_id;
+        "image_id" or null: Text => seen.group.image_id;
+        "node_addresses": Texts, in FULL => seen.group.node_addresses;
+        "node_count": Integer => seen.group.node_count;
+        "role": Text => seen.group.role;
+        "min_node_count": Integer => seen.group.min_node_count;
+        "max_node_count" or null: Integer => seen.group.max_node_count;
+        "is_default": Boolean, in BRIEF | FULL => seen.group.is_default;
+        "stack_id" or null: Text, in BRIEF | FULL => seen.group.stack_id;
+        "status" or null: Choice(STATUSES), in BRIEF | FULL => seen.group.status.map(ClusterStatus::as_str);
+        "status_reason" or null: Text, in FULL => seen.group.status_reason;
+        "version" or null: Text, in FULL => seen.group.version;
+        // A default that Magnum lets through; clients have got used to it.
+        "merge_labels": Boolean => false;
+        "labels_overridden": Strings, in BOTH => seen.labels.overridden;
+        "labels_added": Strings, in BOTH => seen.labels.added;
+        "labels_skipped": Strings, in BOTH => seen.labels.skipped;
+        "node_labels" or null: Strings, in BOTH, maybe CREATED, since Version::NODE_LABELS
+            => seen.if_sent("node_labels", json!(seen.group.node_labels));
+        "node_taints" or null: ListOfStrings, in BOTH, maybe CREATED, since Version::NODE_LABELS
+            => seen.if_sent("node_taints", json!(seen.group.node_taints));
+        "created_at" or null: Time, in FULL => time(seen.group.created_at);
+        "updated_at" or null: Time, in FULL => time(seen.group.updated_at);
+    }
+}
+
+/// The short form, the same in every version.
 pub fn brief(group: &NodeGroup) -> Value {
-    json!({
-        "uuid": group.uuid,
-        "name": group.name,
-        "flavor_id": group.flavor_id,
-        "image_id": group.image_id,
-        "node_count": group.node_count,
-        "role": group.role,
-        "min_node_count": group.min_node_count,
-        "max_node_count": group.max_node_count,
-        "is_default": group.is_default,
-        "stack_id": group.stack_id,
-        "status": group.status.map(ClusterStatus::as_str),
-        "merge_labels": false,
-    })
+    let seen = Seen {
+        group,
+        base: "",
+        labels: Difference::default(),
+        new: None,
+    };
+    attribute::render::<NodeGroupView>(&seen, BRIEF, Version::MAX)
 }
 
 /// The long form, as a client of `version` sees it.
 pub fn full(group: &NodeGroup, cluster: &Cluster, base: &str, version: Version) -> Value {
-    let mut view = Map::from_iter([("id".to_owned(), json!(group.id))]);
-    let mut set = |name: &str, value: Value| {
-        view.insert(name.to_owned(), value);
+    let seen = Seen {
+        group,
+        base,
+        labels: labels::difference(&group.labels, &cluster.labels),
+        new: None,
     };
-    set("uuid", json!(group.uuid));
-    set("name", json!(group.name));
-    set("cluster_id", json!(group.cluster_id));
-    set("project_id", json!(group.project_id));
-    set("docker_volume_size", json!(group.docker_volume_size));
-    set("labels", json!(group.labels));
-    set("links", pair(group, base));
-    set("flavor_id", json!(group.flavor_id));
-    set("image_id", json!(group.image_id));
-    set("node_addresses", json!(group.node_addresses));
-    set("node_count", json!(group.node_count));
-    set("role", json!(group.role));
-    set("min_node_count", json!(group.min_node_count));
-    set("max_node_count", json!(group.max_node_count));
-    set("is_default", json!(group.is_default));
-    set("stack_id", json!(group.stack_id));
-    set("status", json!(group.status.map(ClusterStatus::as_str)));
-    set("status_reason", json!(group.status_reason));
-    set("version", json!(group.version));
-    differences(group, cluster, &mut set);
-    if version >= Version::NODE_LABELS {
-        set("node_labels", json!(group.node_labels));
-        set("node_taints", json!(group.node_taints));
-    }
-    set("created_at", time(group.created_at));
-    set("updated_at", time(group.updated_at));
-    Value::Object(view)
+    attribute::render::<NodeGroupView>(&seen, FULL, version)
 }
 
 /// A group that was asked for: what it will be, without what only its row can tell.
 pub fn created(new: &NewNodeGroup, cluster: &Cluster, base: &str) -> Value {
-    let group = &new.group;
-    let mut view = Map::new();
-    let mut set = |name: &str, value: Value| {
-        view.insert(name.to_owned(), value);
-    };
-    set("uuid", json!(group.uuid));
-    set("name", json!(group.name));
-    set("cluster_id", json!(group.cluster_id));
-    set("project_id", json!(group.project_id));
-    set("labels", json!(group.labels));
-    set("links", pair(group, base));
-    set("flavor_id", json!(group.flavor_id));
-    set("image_id", json!(group.image_id));
-    set("node_count", json!(group.node_count));
-    set("role", json!(group.role));
-    set("min_node_count", json!(group.min_node_count));
-    set("max_node_count", json!(group.max_node_count));
-    differences(group, cluster, &mut set);
-    for (name, value) in [
-        ("docker_volume_size", json!(group.docker_volume_size)),
-        ("node_labels", json!(group.node_labels)),
-        ("node_taints", json!(group.node_taints)),
-    ] {
-        if new.nulls.contains(&name) {
-            set(name, Value::Null);
-        } else if new.sent.contains(&name) {
-            set(name, value);
-        }
-    }
-    Value::Object(view)
-}
-
-fn pair(group: &NodeGroup, base: &str) -> Value {
-    links::pair(
+    let seen = Seen {
+        group: &new.group,
         base,
-        &format!("clusters/{}/nodegroups/{}", group.cluster_id, group.uuid),
-    )
-}
-
-fn differences(group: &NodeGroup, cluster: &Cluster, set: &mut impl FnMut(&str, Value)) {
-    let Difference {
-        overridden,
-        added,
-        skipped,
-    } = labels::difference(&group.labels, &cluster.labels);
-    // A default that Magnum lets through; clients have got used to it.
-    set("merge_labels", json!(false));
-    set("labels_overridden", json!(overridden));
-    set("labels_added", json!(added));
-    set("labels_skipped", json!(skipped));
+        labels: labels::difference(&new.group.labels, &cluster.labels),
+        new: Some(new),
+    };
+    // What came with a later version was not read, and so was not sent.
+    attribute::render::<NodeGroupView>(&seen, CREATED, Version::MAX)
 }
 
 #[cfg(test)]

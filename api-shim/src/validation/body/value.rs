@@ -3,12 +3,11 @@
 use magnum_common::error::{Exception, Fault};
 use serde_json::{Map, Value};
 
-use super::{Field, Kind, invalid};
+use super::{CLUSTER_NAME_PATTERN, Field, Kind, invalid};
 use crate::validation::labels::check_size;
 use crate::validation::python::{repr, str_of, type_name};
 
 const CLUSTER_NAME_MAX: usize = 242;
-const CLUSTER_NAME_PATTERN: &str = "^[a-zA-Z][a-zA-Z0-9_.-]*$";
 
 /// How strictly a value's type is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,122 @@
+//! Attributes of resources as tables: from one row come the rendering and the schema of the API's document.
+//!
+//! A row says what the attribute is called, of which form it is, whether it can be null, in which views and versions
+//! it stands, and how it is read off a resource. Order in the table is order in the answer.
+
+use serde_json::{Map, Value};
+
+use crate::microversion::Version;
+
+/// What an attribute's value looks like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Form {
+    /// Text.
+    Text,
+    /// A uuid.
+    Uuid,
+    /// One of these texts.
+    Choice(&'static [&'static str]),
+    /// A whole number.
+    Integer,
+    /// True or false.
+    Boolean,
+    /// ISO 8601 with a zone.
+    Time,
+    /// A dictionary of texts.
+    Strings,
+    /// A dictionary of texts, any of which may be null.
+    Reasons,
+    /// A dictionary of whatever it holds.
+    Anything,
+    /// A list of texts.
+    Texts,
+    /// A list of dictionaries of texts.
+    ListOfStrings,
+    /// The two links of a resource.
+    Links,
+}
+
+/// A kind of view: one bit, so that an attribute can stand in several.
+pub type View = u8;
+
+/// A resource as it is shown.
+pub trait Shown: 'static {
+    /// What a view is made of.
+    type Parts<'a>;
+    /// Its attributes, in order.
+    const ATTRIBUTES: &'static [Attribute<Self>];
+}
+
+/// One attribute of a resource.
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Attribute<R: Shown + ?Sized> {
+    pub name: &'static str,
+    pub form: Form,
+    /// Whether null stands for "unset".
+    pub null: bool,
+    pub views: View,
+    /// In which views it may be absent.
+    pub optional: View,
+    pub since: Version,
+    /// The first version that does not have it any more.
+    pub until: Option<Version>,
+    /// `None`: absent.
+    pub value: for<'a, 'b> fn(&'b R::Parts<'a>) -> Option<Value>,
+}
+
+impl<R: Shown + ?Sized> Attribute<R> {
+    /// Whether the view of this version has it.
+    pub fn is_in(&self, view: View, version: Version) -> bool {
+        self.views & view != 0 && version >= self.since && self.until.is_none_or(|until| version < until)
+    }
+}
+
+/// The resource as a client of `version` sees it in this view.
+pub fn render<R: Shown>(parts: &R::Parts<'_>, view: View, version: Version) -> Value {
+    let mut shown = Map::new();
+    for attribute in R::ATTRIBUTES
+        .iter()
+        .filter(|attribute| attribute.is_in(view, version))
+    {
+        if let Some(value) = (attribute.value)(parts) {
+            shown.insert(attribute.name.to_owned(), value);
+        }
+    }
+    Value::Object(shown)
+}
+
+/// Writes a table: `"name" [or null]: Form [, in VIEWS] [, maybe VIEWS] [, since VERSION] [, until VERSION] => value;`
+/// where `value` is JSON, or with `maybe` an option of it.
+macro_rules! attributes {
+    ($resource:ty, $parts:ident; $($name:literal $(or $null:ident)? : $form:expr $(, in $views:expr)?
+        $(, maybe $optional:expr)? $(, since $since:expr)? $(, until $until:expr)? => $value:expr;)*) => {
+        const ATTRIBUTES: &'static [$crate::views::attribute::Attribute<$resource>] = {
+            use $crate::views::attribute::Form::*;
+            &[$($crate::views::attribute::Attribute {
+                name: $name,
+                form: $form,
+                null: $crate::views::attribute::attributes!(@null $($null)?),
+                views: $crate::views::attribute::attributes!(@or u8::MAX $(, $views)?),
+                optional: $crate::views::attribute::attributes!(@or 0 $(, $optional)?),
+                since: $crate::views::attribute::attributes!(@or $crate::microversion::Version::MIN $(, $since)?),
+                until: $crate::views::attribute::attributes!(@option $($until)?),
+                value: $crate::views::attribute::attributes!(@value $parts, $value $(, $optional)?),
+            },)*]
+        };
+    };
+    (@null null) => { true };
+    (@null) => { false };
+    (@or $default:expr, $given:expr) => { $given };
+    (@or $default:expr) => { $default };
+    (@option $given:expr) => { Some($given) };
+    (@option) => { None };
+    (@value $parts:ident, $value:expr, $optional:expr) => { |$parts| $value };
+    (@value $parts:ident, $value:expr) => {
+        |$parts| {
+            // Not every attribute is read off something.
+            let _ = $parts;
+            Some(serde_json::json!($value))
+        }
+    };
+}
+pub(super) use attributes;
