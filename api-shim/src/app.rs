@@ -33,6 +33,9 @@ use crate::{faults, health, metric_definitions, request, router};
 /// How long running requests may take to end when the API stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
+/// How long after its time a message that the broker has not confirmed may still reach a conductor.
+const STORED: Duration = Duration::from_secs(60);
+
 /// How long a connection may stand still, besides what a request waits for others.
 const SILENCE: Duration = Duration::from_secs(120);
 
@@ -95,6 +98,8 @@ impl Api {
             max_body_bytes: settings.oslo_middleware.max_request_body_size,
             max_clusters_per_project: settings.quotas.max_clusters_per_project,
             accept_wait: settings.api.accept_wait,
+            reservation_first: settings.api.publish_timeout + settings.api.accept_wait + STORED,
+            reservation_timeout: settings.quotas.reservation_timeout,
             service_down_time: settings.default.service_down_time,
             trust_proxy_headers: settings.oslo_middleware.enable_proxy_headers_parsing,
             transport,

@@ -28,6 +28,9 @@ pub struct App {
     pub max_body_bytes: usize,
     pub max_clusters_per_project: u32,
     pub accept_wait: Duration,
+    /// How long a new cluster counts for its project's quota before its 202 was sent.
+    pub reservation_first: Duration,
+    pub reservation_timeout: Duration,
     pub service_down_time: Duration,
     pub trust_proxy_headers: bool,
 }

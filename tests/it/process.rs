@@ -12,6 +12,7 @@
 //! | `slow_drivers` | a driver may take its time: it is observed, a delete overtakes it, nothing is called twice |
 //! | `notifications` | other services hear what becomes of clusters, and of refused requests |
 //! | `notification_drivers` | a real oslo.messaging listener hears what each driver sends, wherever the options say |
+//! | `quota` | a quota holds when many ask at once at several APIs |
 //! | `outages` | servers go away and come back: 503 meanwhile, no restart, work is given up in time |
 //! | `barbican_outages` | so do Keystone and Barbican: nothing is left in them, and who asks is told |
 //! | `secrets` | a user's token is in no file, table or log |
@@ -30,6 +31,7 @@ mod long_calls;
 mod notification_drivers;
 mod notifications;
 mod outages;
+mod quota;
 mod secrets;
 mod slow_drivers;
 mod storms;

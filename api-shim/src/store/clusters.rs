@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use magnum_common::context::RequestContext;
 use magnum_common::db::read::{self, SortKey, Tenancy};
 use magnum_common::db::{AnyConnection, Database, DbError};
-use magnum_common::error::{Exception, Fault};
+use magnum_common::error::Fault;
 use magnum_common::ids::{ClusterUuid, TemplateUuid};
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup, Role};
 
@@ -155,28 +155,4 @@ pub async fn exists(database: &Database, uuid: ClusterUuid) -> Result<bool, ApiF
         .run(move |connection| read::clusters::find_by_uuid(connection, &Tenancy::All, &uuid))
         .await?;
     Ok(found.is_some())
-}
-
-/// Refuses when the project has as many clusters as it may have: by its own limit, else by `default_limit`.
-pub async fn check_quota(
-    database: &Database,
-    project_id: String,
-    default_limit: u32,
-) -> Result<(), ApiFault> {
-    reading(database, move |connection| {
-        let limit = read::records::find_quota(connection, &project_id, "Cluster")?
-            .map_or_else(|| i64::from(default_limit), |quota| i64::from(quota.hard_limit));
-        let used = read::clusters::count(connection, Some(&project_id))?;
-        if used < limit {
-            return Ok(());
-        }
-        Err(Failure::Told(Fault::new(
-            Exception::ResourceLimitExceeded,
-            format!(
-                "Resource limit exceeded: You have reached the maximum clusters per project, {limit}. You may \
-                 delete a cluster to make room for a new one."
-            ),
-        )))
-    })
-    .await
 }

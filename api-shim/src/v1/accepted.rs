@@ -30,23 +30,28 @@ impl Promised<'_> {
 }
 
 /// Waits until a conductor has made the row, looking again after ever longer pauses, at most
-/// `[api] accept_wait` long. An outage of the database ends the wait early: the request is safe in its queue.
-pub(super) async fn wait(app: &App, promised: Promised<'_>) {
+/// `[api] accept_wait` long, and says whether it was seen. An outage of the database ends the wait early: the request
+/// is safe in its queue.
+pub(super) async fn wait(app: &App, promised: Promised<'_>) -> bool {
     let wait = async {
         let mut pause = FIRST_LOOK;
         loop {
             tokio::time::sleep(pause).await;
             match promised.is_there(app).await {
                 Ok(false) => pause = (pause * 2).min(LONGEST_PAUSE),
-                Ok(true) | Err(_) => break,
+                Ok(true) => break true,
+                Err(_) => break false,
             }
         }
     };
-    if tokio::time::timeout(app.accept_wait, wait).await.is_err() {
-        tracing::warn!(
-            ?promised,
-            waited_ms = u64::try_from(app.accept_wait.as_millis()).unwrap_or(u64::MAX),
-            "no conductor has accepted the request yet; it will be carried out when one does"
-        );
-    }
+    tokio::time::timeout(app.accept_wait, wait)
+        .await
+        .unwrap_or_else(|_| {
+            tracing::warn!(
+                ?promised,
+                waited_ms = u64::try_from(app.accept_wait.as_millis()).unwrap_or(u64::MAX),
+                "no conductor has accepted the request yet; it will be carried out when one does"
+            );
+            false
+        })
 }

@@ -23,6 +23,7 @@ use crate::policy::{Rule, Target};
 use crate::request::{Body, Call, Ident};
 use crate::state::App;
 use crate::validation::body::Kind;
+use crate::validation::cluster::create::NewCluster;
 use crate::validation::cluster::status::Change;
 use crate::validation::query::{Argument, PAGING, Paging};
 use crate::validation::{body, cluster, patch};
@@ -103,7 +104,7 @@ pub async fn create(
     let project_id = call.owns_what_it_makes()?.to_owned();
 
     let template = template_for(&app, &call, cluster::create::template_ident(&given)).await?;
-    store::clusters::check_quota(&app.database, project_id, app.max_clusters_per_project).await?;
+    store::cluster_quota::check(&app.database, project_id.clone(), app.max_clusters_per_project).await?;
     if template.hidden && !call.context.is_admin() {
         return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into());
     }
@@ -116,9 +117,24 @@ pub async fn create(
         .await?;
     resolved.driver.master_size.check(new.master_count)?;
 
-    app.conductor.cluster_create(&call.context, &new).await?;
-    accepted::wait(&app, Promised::Cluster(&new.cluster.uuid)).await;
+    promise(&app, &call, &project_id, &new).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({"uuid": new.cluster.uuid}))))
+}
+
+/// Hands the cluster to the conductors, within the project's quota, and waits until one has accepted it.
+async fn promise(app: &App, call: &Call, project_id: &str, new: &NewCluster) -> Result<(), ApiFault> {
+    let (uuid, limit) = (&new.cluster.uuid, app.max_clusters_per_project);
+    store::cluster_quota::reserve(&app.database, project_id, uuid, limit, app.reservation_first).await?;
+    if let Err(error) = app.conductor.cluster_create(&call.context, new).await {
+        if !error.is_open() {
+            store::cluster_quota::release(&app.database, uuid).await;
+        }
+        return Err(error.into());
+    }
+    if !accepted::wait(app, Promised::Cluster(uuid)).await {
+        store::cluster_quota::keep(&app.database, uuid, app.reservation_timeout).await;
+    }
+    Ok(())
 }
 
 /// The template of a new cluster. One that does not exist is the client's mistake (400) up to 1.9 and a missing

@@ -9,7 +9,7 @@ use diesel::prelude::*;
 
 use super::connection::AnyConnection;
 use super::error::DbError;
-use super::schema::{cluster, cluster_template, conductor_operation};
+use super::schema::{cluster, cluster_template, conductor_operation, conductor_project};
 use crate::ids::{ClusterUuid, OperationId, TemplateUuid};
 
 /// Locks the row of `$table` whose uuid is `$uuid` and says whether there is one.
@@ -41,4 +41,21 @@ pub fn cluster_template(conn: &mut AnyConnection, uuid: &TemplateUuid) -> Result
 /// Locks an operation's row until the transaction ends. `false`: there is no such operation.
 pub fn operation(conn: &mut AnyConnection, uuid: &OperationId) -> Result<bool, DbError> {
     lock_by_uuid!(conn, conductor_operation: i64, uuid.as_str())
+}
+
+/// Locks a project's row until the transaction ends: requests of one project that have to come one after the other.
+/// `false`: it has none yet, see [`super::write::cluster_reservations::insert_project`].
+pub fn project(conn: &mut AnyConnection, project_id: &str) -> Result<bool, DbError> {
+    let row = conductor_project::table
+        .filter(conductor_project::project_id.eq(project_id))
+        .select(conductor_project::project_id);
+    let found = match conn {
+        #[cfg(feature = "postgres")]
+        AnyConnection::Postgres(conn) => !row.for_update().load::<String>(conn)?.is_empty(),
+        #[cfg(feature = "mysql")]
+        AnyConnection::Mysql(conn) => !row.for_update().load::<String>(conn)?.is_empty(),
+        #[cfg(feature = "sqlite")]
+        AnyConnection::Sqlite(conn) => !row.load::<String>(conn)?.is_empty(),
+    };
+    Ok(found)
 }

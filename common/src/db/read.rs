@@ -6,6 +6,7 @@
 //! tells what is wrong with it. A page that loses a row so is filled up from behind it.
 
 pub mod announced_drivers;
+pub mod cluster_reservations;
 pub mod cluster_templates;
 pub mod clusters;
 pub mod federations;

@@ -296,6 +296,22 @@ diesel::table! {
 }
 
 diesel::table! {
+    /// Clusters that were promised and that no conductor has made yet.
+    conductor_cluster_reservation (cluster_uuid) {
+        cluster_uuid -> Text,
+        project_id -> Text,
+        expires_ms -> BigInt,
+    }
+}
+
+diesel::table! {
+    /// Projects, to be locked.
+    conductor_project (project_id) {
+        project_id -> Text,
+    }
+}
+
+diesel::table! {
     /// Magnum's schema revision: one row.
     alembic_version (version_num) {
         version_num -> Text,
@@ -317,4 +333,6 @@ diesel::allow_tables_to_appear_in_same_query!(
     conductor_cluster_driver,
     conductor_object_answer,
     conductor_certificate_removal,
+    conductor_cluster_reservation,
+    conductor_project,
 );

@@ -1,5 +1,6 @@
 //! Writes that both programs make, and the ones whose rules belong to the table.
 
+pub mod cluster_reservations;
 pub mod cluster_templates;
 pub mod quotas;
 pub mod services;

@@ -103,6 +103,11 @@ impl PublishError {
             Self::TooLarge { .. } | Self::Forbidden(_) | Self::Encode(_) => false,
         }
     }
+
+    /// Whether it is not known if the message was stored: it may still be carried out.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::TimedOut | Self::Disconnected(_))
+    }
 }
 
 /// Why a transport cannot be had.

@@ -26,7 +26,7 @@ use crate::operations::journal::{JournalError, read, write};
 use crate::operations::notice::{Notice, NoticeOutcome, NoticeQueue, Told};
 use crate::operations::state::State;
 use crate::workflows::DriverSource;
-use rows::{apply, new_operation};
+use rows::{apply, end_reservations, new_operation};
 use snapshot::Snapshot;
 
 /// Tries of one message that keeps colliding with others, before it counts as an outage.
@@ -199,6 +199,7 @@ impl Acceptor {
                 let row = new_operation(&one, &plan, db::now_ms(conn)?);
                 let answered = row.reply_pending;
                 write::record(conn, &[row], me.as_str())?;
+                end_reservations(conn, [&*one])?;
                 Ok(Accepted::Recorded {
                     operation: one.id.clone(),
                     state: State::Refused,
@@ -327,5 +328,6 @@ fn accept_wave(
     }
     write::record(conn, &rows, me)?;
     apply(conn, writes, me)?;
+    end_reservations(conn, fresh)?;
     Ok(accepted)
 }

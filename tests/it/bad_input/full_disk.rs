@@ -1,5 +1,6 @@
 //! A full disk under SQLite: what the broker has confirmed waits there, unacknowledged, and is carried out when
-//! there is room again; what the API would have to write itself is a 503, never a 202.
+//! there is room again; what the API would have to write itself (a template, a new cluster's place in the quota) is a
+//! 503, never a 202.
 
 use anyhow::{Result, ensure};
 use magnum_tests::deployment::Deployment;
@@ -24,6 +25,14 @@ async fn nothing_that_was_accepted_is_lost_while_the_disk_is_full() -> Result<()
     let template = rest.create_template("t").await?;
     let before = rest.create_cluster(&template, "before", json!({})).await?;
     rest.wait_status(&before, "CREATE_COMPLETE", SOON).await?;
+    let (one, two, three) = tokio::try_join!(
+        rest.create_cluster(&template, "one", json!({})),
+        rest.create_cluster(&template, "two", json!({})),
+        rest.create_cluster(&template, "three", json!({})),
+    )?;
+    for cluster in [&one, &two, &three] {
+        rest.wait_status(cluster, "CREATE_COMPLETE", SOON).await?;
+    }
 
     // One driver is at work when the disk fills up; its result has to wait for room.
     let during = rest
@@ -37,46 +46,50 @@ async fn nothing_that_was_accepted_is_lost_while_the_disk_is_full() -> Result<()
     disk.fill()?;
     deployment.record.let_go(&during)?;
 
-    let (one, two, three) = tokio::try_join!(
-        rest.create_cluster(&template, "one", json!({})),
-        rest.create_cluster(&template, "two", json!({})),
-        rest.create_cluster(&template, "three", json!({})),
-    )?;
+    for answer in tokio::try_join!(rest.resize(&one, 2), rest.resize(&two, 2), rest.resize(&three, 2))
+        .map(<[_; 3]>::from)?
+    {
+        answer.expect(202)?;
+    }
     conductor.wait_log("requests cannot be recorded", SOON).await?;
-    let refused = rest
-        .post(
-            "/clustertemplates",
-            &json!({
-                "name": "no-room", "image_id": magnum_tests::rest::IMAGE, "coe": "kubernetes", "driver": "scripted",
-                "external_network_id": "public", "keypair_id": "key",
-            }),
-        )
-        .await?;
-    ensure!(refused.status.as_u16() == 503, "{refused:?}");
-    ensure!(
-        refused.detail().contains("database is not available"),
-        "{refused:?}"
-    );
+    let no_room = json!({
+        "name": "no-room", "image_id": magnum_tests::rest::IMAGE, "coe": "kubernetes", "driver": "scripted",
+        "external_network_id": "public", "keypair_id": "key",
+    });
+    for refused in [
+        rest.post("/clustertemplates", &no_room).await?,
+        rest.ask_for_cluster(&template, "no-room", json!({})).await?,
+    ] {
+        ensure!(refused.status.as_u16() == 503, "{refused:?}");
+        ensure!(
+            refused.detail().contains("database is not available"),
+            "{refused:?}"
+        );
+    }
     ensure!(
         api.program.log().contains("disk is full"),
         "the operator is told why"
     );
     // Reading is not asked for here: opening another connection can need room of its own, in `-shm`.
     for waiting in [&one, &two, &three] {
-        ensure!(operations_of(&deployment, waiting).await?.is_empty());
         ensure!(
-            deployment.record.begun("create", waiting)?.is_empty(),
+            operations_of(&deployment, waiting).await?.len() == 1,
+            "its create"
+        );
+        ensure!(
+            deployment.record.begun("update", waiting)?.is_empty(),
             "no driver before the journal"
         );
     }
     is_unharmed(&mut conductor)?;
 
     disk.free()?;
-    for cluster in [&during, &one, &two, &three] {
-        rest.wait_status(cluster, "CREATE_COMPLETE", SOON).await?;
+    rest.wait_status(&during, "CREATE_COMPLETE", SOON).await?;
+    for cluster in [&one, &two, &three] {
+        rest.wait_status(cluster, "UPDATE_COMPLETE", SOON).await?;
     }
     let operations = deployment.settled(SOON).await?;
-    ensure!(operations.len() == 5, "{operations:?}");
+    ensure!(operations.len() == 8, "{operations:?}");
     ensure!(
         operations.iter().all(|one| one["state"] == "succeeded"),
         "{operations:?}"

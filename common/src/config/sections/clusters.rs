@@ -45,6 +45,9 @@ section! {
     QuotasSection "quotas" {
         /// Clusters that a project may have.
         max_clusters_per_project: u32 as Int<0, 2_147_483_647> = 20;
+        /// Seconds for which a cluster that no conductor has made yet counts: as long as its request may wait in the
+        /// queue. Only matters while no conductor runs.
+        reservation_timeout: Duration as Seconds<1000> = Duration::from_secs(24 * 3600), ours true;
     }
 }
 

@@ -115,6 +115,18 @@ pub fn count(conn: &mut AnyConnection, project_id: Option<&str>) -> Result<i64, 
     Ok(query.get_result(conn)?)
 }
 
+/// How many clusters a project has besides these.
+pub fn count_besides(conn: &mut AnyConnection, project_id: &str, besides: &[String]) -> Result<i64, DbError> {
+    let mut query = cluster::table
+        .filter(cluster::project_id.eq(project_id))
+        .select(count_star())
+        .into_boxed();
+    if !besides.is_empty() {
+        query = query.filter(cluster::uuid.ne_all(besides));
+    }
+    Ok(query.get_result(conn)?)
+}
+
 /// How many nodes there are, masters included, in one project or in all.
 pub fn count_nodes(conn: &mut AnyConnection, project_id: Option<&str>) -> Result<i64, DbError> {
     let mut query = nodegroup::table

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use magnum_common::db::AnyConnection;
+use magnum_common::db::write::cluster_reservations;
 
 use super::Prepared;
+use crate::handlers::command::Command;
 use crate::handlers::plan::{Plan, Verdict, Writes};
 use crate::operations::answer::Recorded;
 use crate::operations::journal::{JournalError, NewOperation, write};
@@ -118,4 +120,17 @@ pub(super) fn apply(
     store::clusters::insert(conn, &clusters)?;
     store::node_groups::insert(conn, &node_groups)?;
     Ok(())
+}
+
+/// Ends the reservations of clusters that are made or refused now: from here on their rows count, or nothing does.
+pub(super) fn end_reservations<'a>(
+    conn: &mut AnyConnection,
+    messages: impl IntoIterator<Item = &'a Prepared>,
+) -> Result<(), JournalError> {
+    let clusters: Vec<String> = messages
+        .into_iter()
+        .filter(|one| matches!(one.incoming.command, Command::ClusterCreate(_)))
+        .map(|one| clipped(one.incoming.command.cluster().as_str(), 36))
+        .collect();
+    Ok(cluster_reservations::remove(conn, &clusters)?)
 }

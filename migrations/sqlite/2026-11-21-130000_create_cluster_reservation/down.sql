@@ -1,0 +1,2 @@
+DROP TABLE conductor_cluster_reservation;
+DROP TABLE conductor_project;
