@@ -22,10 +22,10 @@ use tower::util::{MapRequest, MapRequestLayer, MapResponse, MapResponseLayer};
 use tower::{Layer as _, Service};
 
 use crate::auth::Authenticator;
+use crate::cloud::Cloud;
 use crate::conductor_api::ConductorApi;
 use crate::connections::Patient;
 use crate::driver_catalog::DriverCatalog;
-use crate::image_catalog::FileCatalog;
 use crate::policy::{Policy, PolicyErrors, Source};
 use crate::state::App;
 use crate::{faults, health, metric_definitions, request, router};
@@ -45,6 +45,9 @@ pub enum StartError {
     /// Clients cannot be identified in the way that is asked for.
     #[error("{0} ([api] auth_strategy = keystone; noauth believes every client and is for development)")]
     Authentication(ServiceError),
+    /// Other services cannot be asked.
+    #[error(transparent)]
+    Cloud(ServiceError),
     /// The policy files cannot be used.
     #[error(transparent)]
     Policy(#[from] PolicyErrors),
@@ -89,7 +92,7 @@ impl Api {
         let policy = Arc::new(Policy::load(Source::from_settings(settings))?);
         let app = Arc::new(App {
             conductor: ConductorApi::new(Arc::clone(&transport), settings),
-            images: Arc::new(FileCatalog::new(settings.api.image_catalog_file.clone())),
+            cloud: Cloud::from_settings(settings).map_err(StartError::Cloud)?,
             drivers: DriverCatalog::new(database.clone(), settings),
             authenticator: Authenticator::from_settings(settings).map_err(StartError::Authentication)?,
             policy: Arc::clone(&policy),
@@ -97,6 +100,7 @@ impl Api {
             max_limit: settings.api.max_limit,
             max_body_bytes: settings.oslo_middleware.max_request_body_size,
             max_clusters_per_project: settings.quotas.max_clusters_per_project,
+            default_boot_volume_size: settings.cinder.default_boot_volume_size,
             accept_wait: settings.api.accept_wait,
             reservation_first: settings.api.publish_timeout + settings.api.accept_wait + STORED,
             reservation_timeout: settings.quotas.reservation_timeout,
@@ -110,6 +114,7 @@ impl Api {
         let patience = SILENCE
             + settings.api.accept_wait
             + settings.api.publish_timeout
+            + settings.api.lookup_timeout
             + settings.default.rpc_response_timeout;
         let listener = listen(&settings.api).await?;
         let address = local_address(&listener, &settings.api);

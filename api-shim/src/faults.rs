@@ -107,6 +107,11 @@ impl ApiFault {
         self.status
     }
 
+    /// What the client is told.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// Who found it.
     pub fn origin(&self) -> Origin {
         self.origin

@@ -1,8 +1,7 @@
-//! Images and their properties: the seam to the image service.
+//! Images and their properties, and the file that has them where there is no Glance.
 //!
 //! A template names an image, and the image's properties say which operating system is on it and, if an
-//! operator wants, which driver builds from it. [`FileCatalog`] reads them from a JSON file, for the embedded
-//! default and for tests:
+//! operator wants, which driver builds from it. [`FileCatalog`] reads them from a JSON file, for `noauth`:
 //!
 //! ```json
 //! [{"id": "…uuid…", "name": "ubuntu-24.04", "properties": {"magnum_distro": "ubuntu"}}]
@@ -12,9 +11,7 @@
 
 use std::path::PathBuf;
 
-use async_trait::async_trait;
 use axum::http::StatusCode;
-use magnum_common::context::RequestContext;
 use magnum_common::drivers::ImageProperties;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::StringMap;
@@ -46,13 +43,6 @@ impl Image {
     }
 }
 
-/// Where images are looked up.
-#[async_trait]
-pub trait ImageCatalog: Send + Sync {
-    /// The image with this id, or the only one with this name, among those that the caller can see.
-    async fn find(&self, context: &RequestContext, ident: &str) -> Result<Image, ApiFault>;
-}
-
 /// Images from a JSON file. Every caller sees all of them.
 #[derive(Debug, Clone)]
 pub struct FileCatalog {
@@ -70,11 +60,9 @@ impl FileCatalog {
         }
         Self { file }
     }
-}
 
-#[async_trait]
-impl ImageCatalog for FileCatalog {
-    async fn find(&self, _: &RequestContext, ident: &str) -> Result<Image, ApiFault> {
+    /// The image with this id, or the only one with this name.
+    pub async fn find(&self, ident: &str) -> Result<Image, ApiFault> {
         let unavailable = |detail: &str| ApiFault::new(StatusCode::SERVICE_UNAVAILABLE, detail);
         let Some(file) = &self.file else {
             return Err(unavailable(
@@ -100,15 +88,25 @@ fn pick(images: Vec<Image>, ident: &str) -> Result<Image, Fault> {
     let mut named = images.into_iter().filter(|image| image.name == ident);
     match (named.next(), named.next()) {
         (Some(image), None) => Ok(image),
-        (Some(_), Some(_)) => Err(Fault::new(
-            Exception::Conflict,
-            format!("Multiple images exist with same name '{ident}'. Please use the image ID instead."),
-        )),
-        (None, _) => Err(Fault::new(
-            Exception::ImageNotFound,
-            format!("Image {ident} could not be found."),
-        )),
+        (Some(_), Some(_)) => Err(several(ident)),
+        (None, _) => Err(not_found(ident)),
     }
+}
+
+/// The fault for a name that several images have.
+pub fn several(ident: &str) -> Fault {
+    Fault::new(
+        Exception::Conflict,
+        format!("Multiple images exist with same name '{ident}'. Please use the image ID instead."),
+    )
+}
+
+/// The fault for an image that the caller cannot see.
+pub fn not_found(ident: &str) -> Fault {
+    Fault::new(
+        Exception::ImageNotFound,
+        format!("Image {ident} could not be found."),
+    )
 }
 
 #[cfg(test)]
@@ -139,14 +137,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_is_missing_or_wrong_is_a_503_and_its_path_is_not_told() {
-        let context = RequestContext::default();
         for catalog in [
             FileCatalog { file: None },
             FileCatalog {
                 file: Some("/nonexistent/images".into()),
             },
         ] {
-            let fault = catalog.find(&context, "a").await.unwrap_err();
+            let fault = catalog.find("a").await.unwrap_err();
             assert_eq!(fault.status(), StatusCode::SERVICE_UNAVAILABLE);
         }
     }

@@ -11,7 +11,7 @@
 //! | [`validation`], [`policy`] | what may be asked, and by whom |
 //! | [`store`] | reads and writes of the database |
 //! | [`conductor_api`] | what is asked of a conductor |
-//! | [`image_catalog`], [`driver_catalog`] | images and drivers to choose from |
+//! | [`cloud`], [`image_catalog`], [`driver_catalog`] | what other services know; drivers to choose from |
 //! | [`views`], [`faults`] | from a result to a response body |
 //! | [`openapi`] | the API's own description, from the tables that read and render |
 //! | [`health`], [`metric_definitions`] | for operators |
@@ -19,6 +19,7 @@
 pub mod app;
 pub mod auth;
 pub mod cli;
+pub mod cloud;
 pub mod conductor_api;
 pub mod connections;
 pub mod driver_catalog;

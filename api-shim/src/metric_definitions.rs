@@ -12,6 +12,7 @@ const DURATION: &str = "magnum_api_request_duration_seconds";
 const VALIDATIONS: &str = "magnum_api_token_validations_total";
 const VALIDATION_DURATION: &str = "magnum_api_token_validation_duration_seconds";
 const REMEMBERED: &str = "magnum_api_token_cache_hits_total";
+const LOOKUPS: &str = "magnum_api_lookup_duration_seconds";
 
 static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
 
@@ -51,6 +52,11 @@ pub fn describe() {
     describe_counter!(
         REMEMBERED,
         "Tokens that needed no question to Keystone, by where they were known: process, memcached"
+    );
+    describe_histogram!(
+        LOOKUPS,
+        metrics::Unit::Seconds,
+        "Time that other services took to answer a look-up, by service and whether the answer could be used"
     );
 }
 
@@ -92,4 +98,10 @@ pub fn request_answered(method: &Method, status: StatusCode, took: Duration) {
     };
     counter!(REQUESTS, "method" => method, "status" => status.as_u16().to_string()).increment(1);
     histogram!(DURATION, "method" => method).record(took.as_secs_f64());
+}
+
+/// Counts one question to another service.
+pub fn looked_up(service: &'static str, usable: bool, took: Duration) {
+    let outcome = if usable { "answered" } else { "failed" };
+    histogram!(LOOKUPS, "service" => service, "outcome" => outcome).record(took.as_secs_f64());
 }

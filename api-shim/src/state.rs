@@ -8,9 +8,9 @@ use magnum_common::db::Database;
 use magnum_common::rpc::Transport;
 
 use crate::auth::Authenticator;
+use crate::cloud::Cloud;
 use crate::conductor_api::ConductorApi;
 use crate::driver_catalog::DriverCatalog;
-use crate::image_catalog::ImageCatalog;
 use crate::policy::Policy;
 
 /// Shared by all requests. Settings are taken apart once, so that a handler names what it needs.
@@ -19,7 +19,7 @@ pub struct App {
     pub database: Database,
     pub transport: Arc<dyn Transport>,
     pub conductor: ConductorApi,
-    pub images: Arc<dyn ImageCatalog>,
+    pub cloud: Cloud,
     pub drivers: DriverCatalog,
     pub authenticator: Authenticator,
     pub policy: Arc<Policy>,
@@ -27,6 +27,7 @@ pub struct App {
     pub max_limit: u32,
     pub max_body_bytes: usize,
     pub max_clusters_per_project: u32,
+    pub default_boot_volume_size: u32,
     pub accept_wait: Duration,
     /// How long a new cluster counts for its project's quota before its 202 was sent.
     pub reservation_first: Duration,

@@ -140,6 +140,14 @@ settings! {
     keystone_authtoken: KeystoneAuthtokenSection,
     /// `[barbican_client]`
     barbican_client: BarbicanClientSection,
+    /// `[glance_client]`
+    glance_client: GlanceClientSection,
+    /// `[nova_client]`
+    nova_client: NovaClientSection,
+    /// `[neutron_client]`
+    neutron_client: NeutronClientSection,
+    /// `[cinder_client]`
+    cinder_client: CinderClientSection,
 }
 
 /// The option table by name.

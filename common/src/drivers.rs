@@ -22,6 +22,6 @@ pub use info::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 pub use manifest::{EngineSpec, ExecSpec, MANIFEST_FILE, Manifest, Problem};
 pub use registry::Registry;
 pub use resolution::{
-    ImageProperties, Level, ResolutionRequest, ResolutionRules, Resolved, for_existing_cluster,
+    ImageProperties, Level, ResolutionRequest, ResolutionRules, Resolved, check_distro, for_existing_cluster,
     for_unrecorded_cluster, resolve, resolve_stored, type_of,
 };

@@ -18,7 +18,7 @@ mod session;
 mod tls;
 mod validation;
 
-pub use catalog::Endpoint;
+pub use catalog::{Endpoint, Root};
 pub use connection::{Access, Ask, Connection};
 pub use credentials::Credentials;
 pub use hyper::Method;

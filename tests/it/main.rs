@@ -25,6 +25,7 @@ mod example_drivers;
 mod fuzzing;
 mod harness;
 mod house;
+mod lookups;
 mod magnum_dev;
 mod migrations;
 mod objects;

@@ -1,12 +1,11 @@
 //! The REST API answers as a recorded Magnum 23.0.0 does, or differs on purpose.
 //!
-//! Every recorded request is sent to the API in this process (SQLite, in-process messaging, identity from
-//! headers), and status, headers and body are compared. Where the recording shows what became of a request, a
+//! Every recorded request is sent to the API in this process (SQLite, in-process messaging, a stand-in for the recorded
+//! cloud), and status, headers and body are compared. Where the recording shows what became of a request, a
 //! conductor with drivers like the recorded ones carries it out. A difference fails the test unless
 //! [`differences`] names the case together with its row in `docs/differences.md`; a named difference that no
 //! longer shows fails it too, so that the table cannot rot.
-//!
-//! A case that needs what does not exist yet is named in [`later`] with its reason, and nothing else is skipped.
+//! Nothing is skipped.
 
 mod asking;
 mod bad_input;
@@ -15,7 +14,6 @@ mod changing;
 mod compare;
 mod differences;
 mod drivers;
-mod later;
 mod paging;
 mod records;
 pub(crate) mod world;
@@ -51,11 +49,6 @@ async fn replay(file: &str) {
         }
         let mut saved = BTreeMap::new();
         for case in &cases {
-            if let Some(reason) = later::reason(&case.case) {
-                println!("{}: waits for {reason}", case.case);
-                *counts.entry("later").or_default() += 1;
-                continue;
-            }
             let answer = world.send(case, &mut saved).await;
             let findings = compare::compare(case, &answer, &saved);
             let verdict = differences::judge(case, &answer, &findings);
@@ -131,11 +124,5 @@ fn every_named_case_exists_and_every_row_stands_in_the_table() {
             "no case {name}"
         );
         assert!(table.contains(row), "docs/differences.md has no row \"{row}\"");
-    }
-    for (name, _) in later::LATER {
-        assert!(
-            cases.iter().any(|case| differences::matches(name, case)),
-            "no case {name}"
-        );
     }
 }

@@ -12,6 +12,8 @@
 //! | [`rabbitmq`], [`management`], [`certificates`] | the broker; vhosts, queues as the broker sees them; TLS |
 //! | [`openstack`], [`keystone_people`] | Keystone and Barbican; people and tokens of a test's own |
 //! | [`memcached`] | a cache of tokens |
+//! | [`cloud_services`] | Glance, Nova, Neutron and Cinder |
+//! | [`recorded_cloud`] | a stand-in for the cloud of the recorded requests |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
 //! | [`http_trap`] | a line that loses the one HTTP exchange that a test names |
@@ -34,6 +36,7 @@ pub mod bench;
 pub mod builders;
 pub mod certificates;
 pub mod chaos_proxy;
+pub mod cloud_services;
 pub mod databases;
 pub mod deployment;
 pub mod driver_record;
@@ -54,6 +57,7 @@ pub mod process;
 pub mod python_magnum;
 pub mod rabbitmq;
 pub mod raw_rpc;
+pub mod recorded_cloud;
 pub mod rest;
 pub mod run_dir;
 pub mod server;

@@ -223,7 +223,8 @@ impl Session {
         Ok(names)
     }
 
-    async fn ask(&self, method: Method, url: String, body: Value) -> Result<Value> {
+    /// Asks whatever is at `url`; null for an empty answer.
+    pub async fn ask(&self, method: Method, url: String, body: Value) -> Result<Value> {
         let mut request = self
             .client
             .request(method.clone(), &url)

@@ -15,6 +15,7 @@ use magnum_common::ids::TemplateUuid;
 use magnum_common::model::ClusterTemplate;
 use serde_json::{Map, Value};
 
+use crate::cloud::{Findings, Inquiry, Named};
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::{Rule, Target};
@@ -107,8 +108,12 @@ pub async fn create(
     if template.public || template.hidden {
         authorize_publish(&call)?;
     }
-    let image = image_of(&app, &call, &template).await?;
-    resolve_driver(&app, &mut template, &image).await?;
+    let inquiry = app.cloud.inquire(&call.context);
+    let named = Named::by_template(&template);
+    let (image, found) = tokio::join!(image_of(&inquiry, &template), inquiry.look_up(&named));
+    resolve_driver(&app, &mut template, &image?).await?;
+    found.check_existence()?;
+    check_root_disks(&app, &found, &template)?;
 
     let template = store::cluster_templates::insert(&app.database, template).await?;
     let location = format!("{}/v1/clustertemplates/{}", call.base, template.uuid);
@@ -139,9 +144,18 @@ fn authorize_publish(call: &Call) -> Result<(), Fault> {
     })
 }
 
-async fn image_of(app: &App, call: &Call, template: &ClusterTemplate) -> Result<ImageProperties, ApiFault> {
+async fn image_of(inquiry: &Inquiry, template: &ClusterTemplate) -> Result<ImageProperties, ApiFault> {
     let ident = template.image_id.as_deref().unwrap_or_default();
-    Ok(app.images.find(&call.context, ident).await?.for_resolution(ident))
+    Ok(inquiry.image(ident).await?.for_resolution(ident))
+}
+
+/// Whether the flavors that were looked up give the nodes a root disk.
+fn check_root_disks(app: &App, found: &Findings, template: &ClusterTemplate) -> Result<(), ApiFault> {
+    if !found.has_flavors() {
+        return Ok(());
+    }
+    let size = rules::boot_volume_size(&template.labels)?;
+    found.check_root_disks(size.unwrap_or(app.default_boot_volume_size))
 }
 
 /// Gives the template the driver that will build from it, and the distribution it was chosen for.
@@ -171,12 +185,13 @@ pub async fn update(
     call.arguments(&[])?;
     let patch = patch::read(&body.json("patch")?, &rules::PATCH_RULES)?;
     call.widen(Rule::ClusterTemplateUpdateAllProjects)?;
+    let inquiry = app.cloud.inquire(&call.context);
     let mut ident = ident;
     for _ in 0..PATCH_ATTEMPTS {
         let before = store::cluster_templates::find(&app.database, &call.context, ident).await?;
         // Another attempt is for the same template, whatever it is called by then.
         ident = before.uuid.to_string();
-        if let Some(template) = apply(&app, &call, &patch, before).await? {
+        if let Some(template) = apply(&app, &call, &inquiry, &patch, before).await? {
             let view = views::cluster_template::show(&template, &call.base, call.version);
             return Ok(Json(view));
         }
@@ -195,6 +210,7 @@ const PATCH_ATTEMPTS: usize = 10;
 async fn apply(
     app: &App,
     call: &Call,
+    inquiry: &Inquiry,
     patch: &patch::Patch,
     before: ClusterTemplate,
 ) -> Result<Option<ClusterTemplate>, ApiFault> {
@@ -211,7 +227,21 @@ async fn apply(
     if (after.public, after.hidden) != (before.public, before.hidden) {
         authorize_publish(call)?;
     }
-    resolve_again(app, call, &before, &mut after).await?;
+    let named = Named::by_change(&before, &after);
+    let (image, found) = tokio::join!(image_again(inquiry, &before, &after), inquiry.look_up(&named));
+    if let Some(image) = image? {
+        let is_chosen = image
+            .magnum_driver
+            .as_deref()
+            .is_some_and(|driver| !driver.is_empty());
+        if is_chosen && before.image_id != after.image_id && before.driver == after.driver {
+            // What the new image names goes before what was chosen for the old one.
+            after.driver = None;
+        }
+        resolve_driver(app, &mut after, &image).await?;
+    }
+    found.check_existence()?;
+    check_root_disks(app, &found, &after)?;
     store::cluster_templates::update(&app.database, before, after).await
 }
 
@@ -235,13 +265,12 @@ fn patched(
     Ok(after)
 }
 
-/// Chooses or checks the driver again if the patch changed it, or what it was chosen for.
-async fn resolve_again(
-    app: &App,
-    call: &Call,
+/// The image, if the patch changed the driver or what it was chosen for: it is chosen, or checked, again.
+async fn image_again(
+    inquiry: &Inquiry,
     before: &ClusterTemplate,
-    after: &mut ClusterTemplate,
-) -> Result<(), ApiFault> {
+    after: &ClusterTemplate,
+) -> Result<Option<ImageProperties>, ApiFault> {
     let basis = |template: &ClusterTemplate| {
         (
             template.driver.clone(),
@@ -252,14 +281,14 @@ async fn resolve_again(
         )
     };
     if basis(before) == basis(after) {
-        return Ok(());
+        return Ok(None);
     }
-    let mut image = image_of(app, call, after).await?;
+    let mut image = image_of(inquiry, after).await?;
     // Without a new image the distribution is what the patch says it is.
     if before.image_id == after.image_id && after.cluster_distro.is_some() {
         image.magnum_distro.clone_from(&after.cluster_distro);
     }
-    resolve_driver(app, after, &image).await
+    Ok(Some(image))
 }
 
 /// `DELETE /v1/clustertemplates/{ident}`

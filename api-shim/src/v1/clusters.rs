@@ -12,11 +12,13 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use magnum_common::drivers::{ImageProperties, check_distro};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::ClusterTemplate;
 use serde_json::{Value, json};
 
 use super::accepted::{self, Promised};
+use crate::cloud::{Inquiry, Named};
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::{Rule, Target};
@@ -26,7 +28,7 @@ use crate::validation::body::Kind;
 use crate::validation::cluster::create::NewCluster;
 use crate::validation::cluster::status::Change;
 use crate::validation::query::{Argument, PAGING, Paging};
-use crate::validation::{body, cluster, patch};
+use crate::validation::{body, cluster, cluster_template, patch};
 use crate::views::cluster::Parts;
 use crate::{store, views};
 
@@ -104,18 +106,21 @@ pub async fn create(
     let project_id = call.owns_what_it_makes()?.to_owned();
 
     let template = template_for(&app, &call, cluster::create::template_ident(&given)).await?;
-    store::cluster_quota::check(&app.database, project_id.clone(), app.max_clusters_per_project).await?;
-    if template.hidden && !call.context.is_admin() {
-        return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into());
-    }
     let new = cluster::create::compose(&given, &template, &call.context);
-    cluster::create::check_composed(&new, &template)?;
-    let image_driver = image_driver(&app, &call, &template).await?;
+    let inquiry = app.cloud.inquire(&call.context);
+    let image_driver = image_driver(&inquiry, &template).await?;
     let resolved = app
         .drivers
         .resolve_stored(&template, image_driver.as_deref())
         .await?;
+    cluster::create::check_composed(&new, &template)?;
     resolved.driver.master_size.check(new.master_count)?;
+    store::cluster_quota::check(&app.database, project_id.clone(), app.max_clusters_per_project).await?;
+    if template.hidden && !call.context.is_admin() {
+        return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into());
+    }
+    check_cloud(&app, &inquiry, &new, &template).await?;
+    cluster::create::check_masters(&new)?;
 
     promise(&app, &call, &project_id, &new).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({"uuid": new.cluster.uuid}))))
@@ -148,22 +153,48 @@ async fn template_for(app: &App, call: &Call, ident: String) -> Result<ClusterTe
     }
 }
 
+/// Whether everything that the cluster needs of the cloud is there, in Magnum's order.
+async fn check_cloud(
+    app: &App,
+    inquiry: &Inquiry,
+    new: &NewCluster,
+    template: &ClusterTemplate,
+) -> Result<(), ApiFault> {
+    let named = Named::by_cluster(&new.cluster, template);
+    let (image, found) = tokio::join!(image_of(inquiry, template), inquiry.look_up(&named));
+    let size = cluster_template::boot_volume_size(&new.cluster.labels)?;
+    found.check_root_disks(size.unwrap_or(app.default_boot_volume_size))?;
+    if let Some(image) = image? {
+        check_distro(&image)?;
+    }
+    found.check_existence()?;
+    found.check_key_pair()
+}
+
+/// The template's image; none for an old template without one.
+async fn image_of(
+    inquiry: &Inquiry,
+    template: &ClusterTemplate,
+) -> Result<Option<ImageProperties>, ApiFault> {
+    match template.image_id.as_deref() {
+        Some(ident) => Ok(Some(inquiry.image(ident).await?.for_resolution(ident))),
+        None => Ok(None),
+    }
+}
+
 /// The driver that the template's image names. Asked for only where the template, made by an older release, has
 /// none of its own.
-async fn image_driver(
-    app: &App,
-    call: &Call,
-    template: &ClusterTemplate,
-) -> Result<Option<String>, ApiFault> {
-    let has_driver = template
+async fn image_driver(inquiry: &Inquiry, template: &ClusterTemplate) -> Result<Option<String>, ApiFault> {
+    if template
         .driver
         .as_deref()
-        .is_some_and(|driver| !driver.is_empty());
-    let Some(ident) = template.image_id.as_deref().filter(|_| !has_driver) else {
+        .is_some_and(|driver| !driver.is_empty())
+    {
         return Ok(None);
-    };
-    let image = app.images.find(&call.context, ident).await?;
-    Ok(image.for_resolution(ident).magnum_driver)
+    }
+    Ok(image_of(inquiry, template)
+        .await?
+        .and_then(|image| image.magnum_driver))
 }
 
 /// What a change can be asked with.

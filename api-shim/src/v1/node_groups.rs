@@ -14,9 +14,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::Cluster;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::accepted::{self, Promised};
+use crate::cloud::Named;
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::Rule;
@@ -26,7 +27,7 @@ use crate::validation::body::NAME;
 use crate::validation::cluster::status::{self, Change};
 use crate::validation::node_group::{self, change, create as rules};
 use crate::validation::query::{Argument, LIMIT, MARKER, Paging, SORT_DIR, SORT_KEY};
-use crate::validation::{body, patch};
+use crate::validation::{body, cluster_template, patch};
 use crate::{store, views};
 
 /// What every route checks first: the version, then the right to do it in the caller's project. An administrator
@@ -120,9 +121,7 @@ pub async fn create(
         .into());
     }
     rules::check_composed(&new)?;
-    if let Some(image) = given.get("image_id").and_then(Value::as_str) {
-        app.images.find(&call.context, image).await?;
-    }
+    check_cloud(&app, &call, &given, &new).await?;
 
     app.conductor
         .nodegroup_create(&call.context, cluster, &new)
@@ -130,6 +129,28 @@ pub async fn create(
     accepted::wait(&app, Promised::NodeGroup(&cluster.uuid, uuid)).await;
     let view = views::node_group::created(&new, cluster, &call.base);
     Ok((StatusCode::ACCEPTED, Json(view)))
+}
+
+/// Whether the image that the request names is there, and what the group needs besides.
+async fn check_cloud(
+    app: &App,
+    call: &Call,
+    given: &Map<String, Value>,
+    new: &rules::NewNodeGroup,
+) -> Result<(), ApiFault> {
+    let inquiry = app.cloud.inquire(&call.context);
+    let image = async {
+        match given.get("image_id").and_then(Value::as_str) {
+            Some(ident) => inquiry.image(ident).await.map(drop),
+            None => Ok(()),
+        }
+    };
+    let named = Named::by_node_group(&new.group);
+    let (image, found) = tokio::join!(image, inquiry.look_up(&named));
+    let size = cluster_template::boot_volume_size(&new.group.labels)?;
+    found.check_root_disks(size.unwrap_or(app.default_boot_volume_size))?;
+    image?;
+    found.check_existence()
 }
 
 /// Whether a cluster is far enough to get another group, and not on its way out.

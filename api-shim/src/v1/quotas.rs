@@ -86,6 +86,7 @@ pub async fn create(
     let given = body::read(rules::ARGUMENT, &body.json(rules::ARGUMENT)?, rules::FIELDS)?;
     authorize(&call, Rule::QuotaCreate)?;
     let (project, limit) = (rules::project(&given)?, rules::hard_limit(&given)?);
+    app.cloud.inquire(&call.context).project(&project).await?;
     let quota = store::quotas::insert(&app.database, project, rules::CLUSTER.to_owned(), limit).await?;
     Ok((StatusCode::CREATED, Json(views::quota::show(&quota))))
 }

@@ -215,15 +215,17 @@ pub fn check_docker_volume(storage_driver: Option<&str>, size: Option<i32>) -> R
     }
 }
 
-/// The label that sizes the boot volume must be a number: drivers compute with it.
-pub fn check_boot_volume(labels: &magnum_common::model::StringMap) -> Result<(), Fault> {
-    match labels.get("boot_volume_size") {
-        Some(text) if text.trim().parse::<u32>().is_err() => Err(Fault::invalid_parameter(format!(
+/// The size of the boot volume that the labels ask for; drivers compute with it.
+pub fn boot_volume_size(labels: &magnum_common::model::StringMap) -> Result<Option<u32>, Fault> {
+    let Some(text) = labels.get("boot_volume_size") else {
+        return Ok(None);
+    };
+    text.trim().parse().map(Some).map_err(|_| {
+        Fault::invalid_parameter(format!(
             "boot_volume_size must be an integer, not '{}'.",
             str_of(&Value::String(text.clone()))
-        ))),
-        _ => Ok(()),
-    }
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -348,9 +350,10 @@ mod tests {
                 .into_iter()
                 .collect()
         };
-        assert!(check_boot_volume(&labels("20")).is_ok());
+        assert_eq!(boot_volume_size(&labels(" 20")), Ok(Some(20)));
+        assert_eq!(boot_volume_size(&labels("0")), Ok(Some(0)));
         assert!(
-            check_boot_volume(&labels("x"))
+            boot_volume_size(&labels("x"))
                 .unwrap_err()
                 .message
                 .contains("'x'")

@@ -132,7 +132,15 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
 ];
 
 /// Sections that a library reads in its own right: only the options that we read ourselves are in the table.
-const SHARED: &[&str] = &["keystone_auth", "keystone_authtoken", "barbican_client"];
+const SHARED: &[&str] = &[
+    "keystone_auth",
+    "keystone_authtoken",
+    "barbican_client",
+    "glance_client",
+    "nova_client",
+    "neutron_client",
+    "cinder_client",
+];
 
 /// Sections and options of old releases, and what became of them.
 const OLD_SECTIONS: &[(&str, &str)] = &[

@@ -28,7 +28,10 @@ pub use messaging::{
     Compression, Compressor, ConcurrencySection, FailoverStrategy, LoginMethod, NotificationsSection,
     RabbitSection,
 };
-pub use openstack::{BarbicanClientSection, CacheProtection, KeystoneAuthSection, KeystoneAuthtokenSection};
+pub use openstack::{
+    BarbicanClientSection, CacheProtection, CinderClientSection, GlanceClientSection, KeystoneAuthSection,
+    KeystoneAuthtokenSection, NeutronClientSection, NovaClientSection,
+};
 
 /// This machine's host name; `localhost` where it has none that can be used.
 pub(crate) fn host_name() -> String {

@@ -215,6 +215,14 @@ pub fn type_of(template: &ClusterTemplate) -> ClusterType {
     }
 }
 
+/// Whether an image tells its operating system, as the images of templates must.
+///
+/// # Errors
+/// `OSDistroFieldNotFound` (400).
+pub fn check_distro(image: &ImageProperties) -> Result<(), Fault> {
+    distro(image).map(drop)
+}
+
 /// The image's operating system, and whether the deprecated property told it.
 fn distro(image: &ImageProperties) -> Result<(&str, bool), Fault> {
     if let Some(os) = given(image.magnum_distro.as_deref()) {

@@ -4,15 +4,16 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use super::ServiceError;
-use super::credentials::v3;
 
 /// How a service is found in the catalog.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// What people call the service.
     pub service: &'static str,
-    /// Its type in the catalog.
-    pub kind: &'static str,
+    /// Its types in the catalog, the usual one first: deployments use old names, too.
+    pub kinds: &'static [&'static str],
+    /// Where its API begins.
+    pub root: Root,
     /// The section of `magnum.conf` with the two options below.
     pub section: &'static str,
     /// `public`, `internal` or `admin`.
@@ -25,44 +26,94 @@ impl Endpoint {
     /// From `endpoint_type` and `region_name`: `publicURL` and `public` are the same.
     pub fn new(
         service: &'static str,
-        kind: &'static str,
+        kinds: &'static [&'static str],
         section: &'static str,
         endpoint_type: &str,
         region: Option<String>,
     ) -> Self {
         Self {
             service,
-            kind,
+            kinds,
+            root: Root::AsListed,
             section,
             interface: endpoint_type.trim_end_matches("URL").to_owned(),
             region,
         }
     }
+
+    /// The same with another beginning of its API.
+    #[must_use]
+    pub fn at(self, root: Root) -> Self {
+        Self { root, ..self }
+    }
+
+    /// Whether a catalog has the service, in whatever region.
+    pub fn is_listed(&self, catalog: &Value) -> bool {
+        let services = catalog.as_array().into_iter().flatten();
+        let mut kinds = services.filter_map(|service| service["type"].as_str());
+        kinds.any(|kind| self.kinds.contains(&kind))
+    }
 }
 
-/// A service's address in a catalog, without a slash at its end. Keystone's is that of its v3 API, whichever of its
-/// forms the catalog has.
+/// Where a service's API begins, seen from the address that the catalog has. Deployments list it with and without a
+/// version, and with the project behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Root {
+    /// At that address.
+    AsListed,
+    /// At this version, whichever the catalog names.
+    Version(&'static str),
+    /// At the version that the catalog names, with whatever is behind it; at this one where it names none.
+    VersionUnlessListed(&'static str),
+}
+
+impl Root {
+    fn of(self, address: &str) -> String {
+        let address = address.trim_end_matches('/');
+        let listed = version_at(address);
+        match (self, listed) {
+            (Self::AsListed, _) | (Self::VersionUnlessListed(_), Some(_)) => address.to_owned(),
+            (Self::Version(version), Some(at)) => format!("{}/{version}", &address[..at]),
+            (Self::Version(version) | Self::VersionUnlessListed(version), None) => {
+                format!("{address}/{version}")
+            }
+        }
+    }
+}
+
+/// Where the slash before a version stands in an address.
+fn version_at(address: &str) -> Option<usize> {
+    let path = address.find("://").map_or(0, |at| at + 3);
+    let is_version = |part: &str| {
+        part.strip_prefix('v').is_some_and(|number| {
+            number.starts_with(|first: char| first.is_ascii_digit())
+                && number.chars().all(|one| one.is_ascii_digit() || one == '.')
+        })
+    };
+    address
+        .match_indices('/')
+        .filter(|(at, _)| *at >= path)
+        .find(|(at, _)| is_version(address[at + 1..].split('/').next().unwrap_or_default()))
+        .map(|(at, _)| at)
+}
+
+/// Where a service's API begins by a catalog, without a slash at its end.
 pub(super) fn base(catalog: &Value, endpoint: &Endpoint) -> Result<String, ServiceError> {
-    let endpoints = catalog
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(|service| service["type"] == endpoint.kind)
-        .filter_map(|service| service["endpoints"].as_array())
-        .flatten();
-    endpoints
-        .filter(|found| found["interface"] == *endpoint.interface)
-        .find(|found| {
-            endpoint
-                .region
-                .as_deref()
-                .is_none_or(|region| found["region_id"] == *region || found["region"] == *region)
-        })
+    let is_wanted = |found: &&Value| {
+        let in_region = |region: &str| found["region_id"] == *region || found["region"] == *region;
+        found["interface"] == *endpoint.interface && endpoint.region.as_deref().is_none_or(in_region)
+    };
+    let of_kind = |kind: &&str| {
+        let services = catalog.as_array().into_iter().flatten();
+        let endpoints = services
+            .filter(|service| service["type"] == **kind)
+            .filter_map(|service| service["endpoints"].as_array());
+        endpoints.flatten().find(is_wanted)
+    };
+    let found = endpoint.kinds.iter().find_map(of_kind);
+    found
         .and_then(|found| found["url"].as_str())
-        .map(|url| match endpoint.kind {
-            "identity" => v3(url),
-            _ => url.trim_end_matches('/').to_owned(),
-        })
+        .map(|url| endpoint.root.of(url))
         .ok_or_else(|| {
             let region = endpoint
                 .region
@@ -71,7 +122,7 @@ pub(super) fn base(catalog: &Value, endpoint: &Endpoint) -> Result<String, Servi
             ServiceError::Options(format!(
                 "Keystone's catalog has no {} endpoint of type {}{region}; check [{}] region_name and {}",
                 endpoint.interface,
-                endpoint.kind,
+                endpoint.kinds.join(", "),
                 endpoint.section,
                 if endpoint.section == "keystone_authtoken" {
                     "interface"
@@ -114,7 +165,7 @@ mod tests {
             &catalog,
             &Endpoint::new(
                 "Barbican",
-                "key-manager",
+                &["key-manager"],
                 "barbican_client",
                 endpoint_type,
                 region.map(str::to_owned),
@@ -133,7 +184,8 @@ mod tests {
 
     #[test]
     fn keystone_is_asked_at_its_v3_api_whatever_the_catalog_says() {
-        let endpoint = Endpoint::new("Keystone", "identity", "keystone_authtoken", "internal", None);
+        let endpoint = Endpoint::new("Keystone", &["identity"], "keystone_authtoken", "internal", None)
+            .at(Root::Version("v3"));
         for url in [
             "http://k/identity",
             "http://k/identity/",
@@ -152,6 +204,49 @@ mod tests {
             told.contains("[keystone_authtoken] region_name and interface"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn an_old_type_is_taken_where_the_usual_one_is_not_listed() {
+        let catalog = json!([
+            {"type": "volumev3", "endpoints": [{"interface": "public", "url": "http://old"}]},
+            {"type": "block-storage", "endpoints": [{"interface": "public", "region": "one", "url": "http://new"}]},
+        ]);
+        let cinder = |region: Option<&str>| {
+            let region = region.map(str::to_owned);
+            let kinds = &["block-storage", "volumev3"];
+            Endpoint::new("Cinder", kinds, "cinder_client", "publicURL", region)
+        };
+        assert_eq!(base(&catalog, &cinder(None)).unwrap(), "http://new");
+        assert_eq!(base(&catalog, &cinder(Some("one"))).unwrap(), "http://new");
+        assert!(base(&catalog, &cinder(Some("two"))).is_err());
+        assert!(cinder(Some("two")).is_listed(&catalog));
+        assert!(!cinder(None).is_listed(&json!([])) && !cinder(None).is_listed(&Value::Null));
+    }
+
+    #[test]
+    fn an_api_begins_behind_its_version_however_the_catalog_writes_it() {
+        let image = Root::Version("v2");
+        for listed in [
+            "http://g:9292",
+            "http://g:9292/",
+            "http://g:9292/v2",
+            "http://g:9292/v2.15/",
+        ] {
+            assert_eq!(image.of(listed), "http://g:9292/v2", "{listed}");
+        }
+        assert_eq!(image.of("http://v2.example/image"), "http://v2.example/image/v2");
+        let compute = Root::VersionUnlessListed("v2.1");
+        for (listed, root) in [
+            ("http://n/compute", "http://n/compute/v2.1"),
+            ("http://n/v2.1/", "http://n/v2.1"),
+            ("http://n/v2.1/5f", "http://n/v2.1/5f"),
+            ("http://n/v2/5f", "http://n/v2/5f"),
+            ("http://n/vault", "http://n/vault/v2.1"),
+        ] {
+            assert_eq!(compute.of(listed), root);
+        }
+        assert_eq!(Root::AsListed.of("http://b:9311/"), "http://b:9311");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::config::{CacheProtection, Settings};
 use crate::retry::RetryPolicy;
 use crate::secret::Secret;
 
-use super::{Ask, Credentials, Endpoint, ServiceError, Session};
+use super::{Ask, Credentials, Endpoint, Root, ServiceError, Session};
 
 const PATH: &str = "/auth/tokens";
 /// Questions to Keystone at once; more wait for their turn.
@@ -52,11 +52,12 @@ impl ValidationOptions {
         Ok(Self {
             keystone: Endpoint::new(
                 "Keystone",
-                "identity",
+                &["identity"],
                 "keystone_authtoken",
                 &section.interface,
                 section.region_name.clone(),
-            ),
+            )
+            .at(Root::Version("v3")),
             retries: section.http_request_max_retries,
             with_catalog: section.include_service_catalog,
             www_authenticate_uri: section

@@ -1,5 +1,5 @@
-//! What a recorded request meets: the API in this process, on a database with the sample rows, with the drivers
-//! and images of the recording.
+//! What a recorded request meets: the API in this process, on a database with the sample rows, with the drivers of the
+//! recording, and a cloud that answers like the recorded one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use magnum_common::db::{Database, DbError, migrate};
 use magnum_common::rpc::{self, Request, RpcServer, Transport};
 use magnum_common::secret::Secret;
 use magnum_conductor::app::Conductor;
+use magnum_tests::recorded_cloud::{RecordedCloud, token_of};
 use magnum_tests::{TestDatabase, wait};
 use serde_json::Value;
 use tokio::sync::{OnceCell, mpsc};
@@ -171,7 +172,7 @@ impl World {
         let mut settings = Settings::default();
         choose_drivers(profile, &mut settings);
         settings.api.accept_wait = Duration::ZERO;
-        Self::with(settings, Behind::Listener).await
+        Box::pin(Self::with(settings, Behind::Listener)).await
     }
 
     /// A fresh world with a conductor that has the drivers of the recording.
@@ -179,19 +180,19 @@ impl World {
         let mut settings = Settings::default();
         choose_drivers(profile, &mut settings);
         settings.api.accept_wait = PATIENCE;
-        Self::with(settings, Behind::Conductor).await
+        Box::pin(Self::with(settings, Behind::Conductor)).await
     }
 
     /// One whose API waits as long as `settings` say.
     pub async fn patient(mut settings: Settings) -> Self {
         choose_drivers("base", &mut settings);
-        Self::with(settings, Behind::Listener).await
+        Box::pin(Self::with(settings, Behind::Listener)).await
     }
 
     /// One in which nobody has ever listened.
     pub async fn without_conductor(mut settings: Settings) -> Self {
         choose_drivers("base", &mut settings);
-        Self::with(settings, Behind::Nobody).await
+        Box::pin(Self::with(settings, Behind::Nobody)).await
     }
 
     async fn with(mut settings: Settings, behind: Behind) -> Self {
@@ -202,9 +203,12 @@ impl World {
         settings.certificates.cert_manager_type = CertManagerType::X509KeyPair;
         settings.certificates.key_type = KeyType::EcdsaP256;
         settings.api.admin_listen = Some(([127, 0, 0, 1], 0).into());
-        settings.api.auth_strategy = AuthStrategy::Noauth;
         settings.api.publish_timeout = Duration::from_secs(1);
-        settings.api.image_catalog_file = Some(fixtures().join("rest/images.json"));
+        if settings.api.auth_strategy == AuthStrategy::Noauth {
+            settings.api.image_catalog_file = Some(fixtures().join("rest/images.json"));
+        } else {
+            RecordedCloud::shared().await.unwrap().configure(&mut settings);
+        }
         settings.default.transport_url = Secret::new(format!("fake://{}", test.name));
         let transport = rpc::connect(&settings, "test").await.unwrap();
         let (tell, asked) = mpsc::unbounded_channel();
@@ -449,24 +453,7 @@ fn version_header(version: &str) -> (String, String) {
     ("openstack-api-version".to_owned(), value)
 }
 
-/// The users of the recording, as the headers that stand for their tokens.
+/// The users of the recording, by their tokens.
 fn identity(user: &str) -> Vec<(String, String)> {
-    let (number, project, roles) = match user {
-        "alice" => ("1", "a", "member,reader"),
-        "rita" => ("2", "a", "reader"),
-        "carol" => ("3", "a", "member,reader"),
-        "bob" => ("4", "b", "member,reader"),
-        "root" => ("5", "d", "admin,member,reader"),
-        "norole" => ("6", "a", "guest"),
-        other => panic!("no user {other}"),
-    };
-    [
-        ("x-user-id", number.repeat(32)),
-        ("x-user-name", user.to_owned()),
-        ("x-project-id", project.repeat(32)),
-        ("x-roles", roles.to_owned()),
-        ("x-auth-token", format!("tok-{user}")),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
+    vec![("x-auth-token".to_owned(), token_of(user))]
 }

@@ -99,20 +99,25 @@ pub fn compose(
     }
 }
 
-/// What must hold between the parts of a new cluster. Master sizes are the driver's to check.
+/// What must hold of the volumes and labels of a new cluster. Master sizes are the driver's to check.
 pub fn check_composed(new: &NewCluster, template: &ClusterTemplate) -> Result<(), Fault> {
     cluster_template::check_docker_volume(
         template.docker_storage_driver.as_deref(),
         new.cluster.docker_volume_size,
     )?;
     labels::check_size("labels", &new.cluster.labels)?;
-    cluster_template::check_boot_volume(&new.cluster.labels)?;
+    cluster_template::boot_volume_size(&new.cluster.labels)?;
+    check_minimum(&new.cluster.labels)
+}
+
+/// Several masters need something in front of them. Asked last, as Magnum does.
+pub fn check_masters(new: &NewCluster) -> Result<(), Fault> {
     if new.master_count > 1 && !new.cluster.master_lb_enabled {
         return Err(Fault::invalid_parameter(
             "master_count must be 1 when master_lb_enabled is False",
         ));
     }
-    check_minimum(&new.cluster.labels)
+    Ok(())
 }
 
 /// The label from which the default worker group takes its minimum.
@@ -198,9 +203,9 @@ mod tests {
     #[test]
     fn many_masters_need_a_load_balancer_and_numbers_must_be_numbers() {
         let refusal = |body: Value| {
-            check_composed(&compose_from(&body), &template())
-                .unwrap_err()
-                .message
+            let new = compose_from(&body);
+            let checked = check_composed(&new, &template()).and_then(|()| check_masters(&new));
+            checked.unwrap_err().message
         };
         assert_eq!(
             refusal(json!({"cluster_template_id": "t", "master_count": 3, "master_lb_enabled": false})),

@@ -132,7 +132,7 @@ pub fn check_composed(new: &NewNodeGroup) -> Result<(), Fault> {
         ));
     }
     labels::check_size("labels", &group.labels)?;
-    cluster_template::check_boot_volume(&group.labels)
+    cluster_template::boot_volume_size(&group.labels).map(drop)
 }
 
 #[cfg(test)]

@@ -38,6 +38,9 @@ section! {
         auth_strategy: AuthStrategy as Choice = AuthStrategy::Keystone, ours true;
         /// JSON file with image properties, for deployments without Glance.
         image_catalog_file: Option<PathBuf> as Opt<Path> = None, ours true;
+        /// Seconds that all look-ups of one request in Glance, Nova, Neutron, Cinder and Keystone may take together;
+        /// after that it is answered with 503.
+        lookup_timeout: Duration as Seconds<100> = Duration::from_secs(30), ours true;
         /// Longest wait, in seconds, until a conductor has accepted a request, so that a new cluster can be
         /// read as soon as it was answered. 0 answers at once.
         accept_wait: Duration as Seconds = Duration::from_secs(5), ours true;

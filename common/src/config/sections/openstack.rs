@@ -145,12 +145,22 @@ section! {
     }
 }
 
-section! {
-    /// How Barbican is found in the service catalog.
-    BarbicanClientSection "barbican_client" {
-        /// Region of its endpoint; by default the first one.
-        region_name: Option<String> as Opt<Text> = None;
-        /// Interface of its endpoint: publicURL, internalURL or adminURL.
-        endpoint_type: String as Text = "publicURL".to_owned();
-    }
+/// A section with the two options by which a service is found in the catalog.
+macro_rules! client_section {
+    ($section:ident $name:literal $about:literal) => {
+        section! {
+            #[doc = $about]
+            $section $name {
+                /// Region of its endpoint; by default the first one.
+                region_name: Option<String> as Opt<Text> = None;
+                /// Interface of its endpoint: publicURL, internalURL or adminURL.
+                endpoint_type: String as Text = "publicURL".to_owned();
+            }
+        }
+    };
 }
+client_section! { BarbicanClientSection "barbican_client" "How Barbican is found in the service catalog." }
+client_section! { GlanceClientSection "glance_client" "How Glance is found in the caller's service catalog." }
+client_section! { NovaClientSection "nova_client" "How Nova is found in the caller's service catalog." }
+client_section! { NeutronClientSection "neutron_client" "How Neutron is found in the caller's service catalog." }
+client_section! { CinderClientSection "cinder_client" "How Cinder is found in the caller's service catalog." }

@@ -124,7 +124,13 @@ impl Barbican {
         Self {
             credentials: credentials.map_err(|error| error.to_string()),
             session: OnceLock::new(),
-            endpoint: Endpoint::new(SERVICE, "key-manager", "barbican_client", endpoint_type, region),
+            endpoint: Endpoint::new(
+                SERVICE,
+                &["key-manager"],
+                "barbican_client",
+                endpoint_type,
+                region,
+            ),
         }
     }
 

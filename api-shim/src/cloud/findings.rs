@@ -1,0 +1,142 @@
+//! Everything that one request names, asked for at once and judged in Magnum's order.
+
+use magnum_common::error::{Exception, Fault};
+
+use super::flavors::Flavor;
+use super::inquiry::Inquiry;
+use super::named::Named;
+use crate::faults::ApiFault;
+
+/// What came of asking. Nothing is refused before somebody asks what was found.
+#[derive(Debug)]
+pub struct Findings {
+    flavor: Result<Option<Flavor>, ApiFault>,
+    master_flavor: Result<Option<Flavor>, ApiFault>,
+    external_network: Result<(), ApiFault>,
+    fixed_network: Result<Option<String>, ApiFault>,
+    network_of_subnet: Result<Option<String>, ApiFault>,
+    volume_types: Result<(), ApiFault>,
+    key_pair: Result<(), ApiFault>,
+    /// As the request calls them.
+    network: String,
+    subnet: String,
+}
+
+impl Inquiry {
+    /// Asks for all of it together.
+    pub async fn look_up(&self, named: &Named<'_>) -> Findings {
+        let (
+            flavor,
+            master_flavor,
+            external_network,
+            fixed_network,
+            network_of_subnet,
+            volume_types,
+            key_pair,
+        ) = tokio::join!(
+            async {
+                match named.flavor {
+                    Some(ident) => self.flavor(ident).await,
+                    None => Ok(None),
+                }
+            },
+            async {
+                match named.master_flavor {
+                    Some(ident) => self.flavor(ident).await,
+                    None => Ok(None),
+                }
+            },
+            async {
+                match named.external_network {
+                    Some(ident) => self.external_network(ident).await,
+                    None => Ok(()),
+                }
+            },
+            async {
+                match named.fixed_network {
+                    Some(ident) => self.fixed_network(ident).await,
+                    None => Ok(None),
+                }
+            },
+            async {
+                match named.fixed_subnet {
+                    Some(ident) => self.network_of_subnet(ident).await,
+                    None => Ok(None),
+                }
+            },
+            async {
+                match named.labels {
+                    Some(labels) => self.volume_types(labels).await,
+                    None => Ok(()),
+                }
+            },
+            async {
+                match named.key_pair {
+                    Some(name) => self.key_pair(name).await,
+                    None => Ok(()),
+                }
+            },
+        );
+        Findings {
+            flavor,
+            master_flavor,
+            external_network,
+            fixed_network,
+            network_of_subnet,
+            volume_types,
+            key_pair,
+            network: named.fixed_network.unwrap_or_default().to_owned(),
+            subnet: named.fixed_subnet.unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+impl Findings {
+    /// Whether flavors, networks, the subnet and volume types exist, and the subnet is one of the network's.
+    pub fn check_existence(&self) -> Result<(), ApiFault> {
+        self.flavor.clone()?;
+        self.master_flavor.clone()?;
+        self.external_network.clone()?;
+        let network = self.fixed_network.clone()?;
+        let of_subnet = self.network_of_subnet.clone()?;
+        if let (Some(network), Some(of_subnet)) = (network, of_subnet)
+            && network != of_subnet
+        {
+            return Err(Fault::invalid_parameter(format!(
+                "The fixed subnet {} is not one of the fixed network {}.",
+                self.subnet, self.network
+            ))
+            .into());
+        }
+        self.volume_types.clone()
+    }
+
+    /// Whether any flavor was looked up.
+    pub fn has_flavors(&self) -> bool {
+        [&self.flavor, &self.master_flavor]
+            .iter()
+            .any(|flavor| !matches!(flavor, Ok(None)))
+    }
+
+    /// Whether the nodes get a root disk: from their flavor, unless their boot volume has a size.
+    pub fn check_root_disks(&self, boot_volume_size: u32) -> Result<(), ApiFault> {
+        if boot_volume_size > 0 {
+            return Ok(());
+        }
+        for flavor in [&self.flavor, &self.master_flavor] {
+            if flavor.clone()?.is_some_and(|flavor| flavor.disk == 0) {
+                return Err(Fault::new(
+                    Exception::FlavorZeroRootVolumeNotSupported,
+                    "Flavor with zero root volume size is not supported when boot_volume_size is zero.",
+                )
+                .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the key pair exists.
+    pub fn check_key_pair(&self) -> Result<(), ApiFault> {
+        self.key_pair.clone()
+    }
+}

@@ -1,0 +1,73 @@
+//! Images in Glance.
+//!
+//! An image is found by its id, else by its name, else by its name among the hidden ones, as `openstacksdk` does for
+//! Magnum. An id that Glance does not let the caller see is as good as none.
+
+use magnum_common::error::{Exception, Fault};
+use magnum_common::model::StringMap;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::endpoints::Service;
+use super::inquiry::{Answer, Inquiry, items, nonsense};
+use super::{Services, Source};
+use crate::faults::ApiFault;
+use crate::image_catalog::{self, Image};
+
+/// The properties that decide about drivers.
+const PROPERTIES: [&str; 3] = ["magnum_driver", "magnum_distro", "os_distro"];
+
+impl Inquiry {
+    /// The image with this id, or the only one with this name, among those that the caller can see.
+    pub async fn image(&self, ident: &str) -> Result<Image, ApiFault> {
+        match &*self.source {
+            Source::File(catalog) => catalog.find(ident).await,
+            Source::Services(glance) => self.image_in(glance, ident).await,
+        }
+    }
+
+    async fn image_in(&self, glance: &Services, ident: &str) -> Result<Image, ApiFault> {
+        // Glance's ids are uuids, so nothing else can be one.
+        if Uuid::try_parse(ident).is_ok() {
+            let answer = self
+                .get(glance, Service::Glance, &format!("/images/{ident}"), &[])
+                .await?;
+            if let Answer::Document(image) = &*answer {
+                return read(image);
+            }
+        }
+        for filter in [&[("name", ident)][..], &[("name", ident), ("os_hidden", "true")]] {
+            let answer = self.get(glance, Service::Glance, "/images", filter).await?;
+            let found = match &*answer {
+                Answer::Document(document) => items(Service::Glance, document, "images")?,
+                Answer::Unfit => continue,
+                // A list is always there, so this is not the service that the catalog promises.
+                Answer::Missing => return Err(nonsense(Service::Glance)),
+                Answer::Forbidden => {
+                    let detail = format!("Not authorized for image {ident}.");
+                    return Err(Fault::new(Exception::ImageNotAuthorized, detail).into());
+                }
+            };
+            let mut named = found.iter().filter(|image| image["name"] == *ident);
+            match (named.next(), named.next()) {
+                (Some(image), None) => return read(image),
+                (Some(_), Some(_)) => return Err(image_catalog::several(ident).into()),
+                (None, _) => {}
+            }
+        }
+        Err(image_catalog::not_found(ident).into())
+    }
+}
+
+fn read(image: &Value) -> Result<Image, ApiFault> {
+    let text = |key: &str| image[key].as_str().map(str::to_owned);
+    let properties: StringMap = PROPERTIES
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), text(name)?)))
+        .collect();
+    Ok(Image {
+        id: text("id").ok_or_else(|| nonsense(Service::Glance))?,
+        name: text("name").unwrap_or_default(),
+        properties,
+    })
+}

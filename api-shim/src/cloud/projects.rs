@@ -1,0 +1,31 @@
+//! Projects in Keystone, which quotas are for.
+
+use magnum_common::error::{Exception, Fault};
+
+use super::endpoints::Service;
+use super::inquiry::{Answer, Inquiry, forbidden, part};
+use crate::faults::ApiFault;
+
+impl Inquiry {
+    /// Whether Keystone has a project with this id.
+    pub async fn project(&self, id: &str) -> Result<(), ApiFault> {
+        let Some(keystone) = self.services() else {
+            return Ok(());
+        };
+        let missing = || {
+            let detail = format!("The project_id {id} could not be found.");
+            Err(Fault::new(Exception::ProjectNotFound, detail).into())
+        };
+        let Some(part) = part(id) else {
+            return missing();
+        };
+        let answer = self
+            .get(keystone, Service::Keystone, &format!("/projects/{part}"), &[])
+            .await?;
+        match &*answer {
+            Answer::Document(_) => Ok(()),
+            Answer::Missing | Answer::Unfit => missing(),
+            Answer::Forbidden => Err(forbidden(Service::Keystone, "projects")),
+        }
+    }
+}
