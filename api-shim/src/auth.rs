@@ -27,6 +27,7 @@ use magnum_common::context::Caller;
 use magnum_common::openstack::ServiceError;
 use serde_json::json;
 
+use crate::edge::arrival::Noted;
 use crate::request::method_sent;
 use crate::state::App;
 
@@ -106,6 +107,9 @@ pub async fn authenticate(State(app): State<Arc<App>>, mut request: Request, nex
     };
     match app.authenticator.identify(&credentials).await {
         Ok(caller) => {
+            if let Some(noted) = request.extensions().get::<Arc<Noted>>() {
+                noted.caller(&caller);
+            }
             request.extensions_mut().insert(Arc::new(caller));
             next.run(request).await
         }

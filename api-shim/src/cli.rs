@@ -1,13 +1,23 @@
-//! What the program `magnum-api` does: reads the configuration, starts the API, and stops it on SIGTERM or Ctrl-C. Besides,
-//! it prints the API's description.
+//! What the program `magnum-api` does: reads the configuration, starts the API, and stops it. Besides, it prints the
+//! API's description.
+//!
+//! | signal | effect |
+//! |---|---|
+//! | SIGTERM, SIGINT | stops in order ([`Api::stop`]); a second one stops at once |
+//! | SIGHUP | reads the configuration again and takes over log levels, certificate, policy and driver folders ([`Api::reload`]) |
+//!
+//! With `LISTEN_FDS` it serves on the socket that systemd has opened (`magnum-api.socket`): who connects while it
+//! restarts waits instead of being refused.
 
 pub mod policy;
 
 use std::io::Write as _;
+use std::net::TcpListener;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::{Parser, Subcommand};
+use listenfd::ListenFd;
 use magnum_common::config::{ConfigArgs, Settings};
 use magnum_common::db::Database;
 use magnum_common::error::with_causes;
@@ -60,26 +70,48 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         Some(Command::Reference) => return print(openapi::reference().trim_end()),
     }
+    // Before there are threads: taking the socket over clears the variables that announce it.
+    let socket = inherited_socket()?;
     let loaded = Settings::load(&arguments.config)?;
     telemetry::init(&loaded.settings, "magnum-api")?;
     telemetry::log_warnings(&loaded);
     metric_definitions::record();
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(loaded.settings.api.workers)
         .enable_all()
         .build()
-        .context("cannot start the runtime")?
-        .block_on(serve(&loaded.settings))
+        .context("cannot start the runtime")?;
+    let ended = runtime.block_on(serve(&loaded.settings, socket, &arguments.config));
+    // Blocking work that hangs (a database that does not answer) must not hold the process.
+    runtime.shutdown_background();
+    ended
 }
 
 fn print(text: &str) -> anyhow::Result<()> {
     Ok(writeln!(std::io::stdout(), "{text}")?)
 }
 
-async fn serve(settings: &Settings) -> anyhow::Result<()> {
+/// The socket that the service manager has opened for us, if it has.
+fn inherited_socket() -> anyhow::Result<Option<TcpListener>> {
+    let mut passed = ListenFd::from_env();
+    ensure!(
+        passed.len() <= 1,
+        "the service manager has passed {} sockets; magnum-api takes one, for [api] host and port",
+        passed.len()
+    );
+    if passed.len() == 0 {
+        return Ok(None);
+    }
+    passed
+        .take_tcp_listener(0)
+        .context("what the service manager has passed is no TCP socket that listens (ListenStream=)")
+}
+
+async fn serve(settings: &Settings, socket: Option<TcpListener>, config: &ConfigArgs) -> anyhow::Result<()> {
     // Taken first, so that a signal during the start is not lost.
     let mut terminate = signal(SignalKind::terminate()).context("cannot receive SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot receive SIGINT")?;
+    let mut hangup = signal(SignalKind::hangup()).context("cannot receive SIGHUP")?;
 
     let database = Database::connect(&settings.database)
         .await
@@ -88,23 +120,51 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let transport = rpc::connect(settings, "magnum-api")
         .await
         .context("[DEFAULT] transport_url")?;
-    let api = Api::start(settings, transport.clone(), database).await?;
-    tell_systemd(&NotifyState::Ready);
+    let api = Api::start_on(socket, settings, transport.clone(), database).await?;
+    tell_systemd(&[NotifyState::Ready]);
 
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hangup.recv() => {
+                if let Ok(reloading) = NotifyState::monotonic_usec_now() {
+                    tell_systemd(&[NotifyState::Reloading, reloading]);
+                }
+                reload(&api, config).await;
+                tell_systemd(&[NotifyState::Ready]);
+            }
+        }
     }
     tracing::info!("stopping: no new requests, running ones may end");
-    tell_systemd(&NotifyState::Stopping);
-    api.stop().await;
+    tell_systemd(&[NotifyState::Stopping]);
+    tokio::select! {
+        () = api.stop() => {}
+        _ = terminate.recv() => tracing::warn!("stopping at once"),
+        _ = interrupt.recv() => tracing::warn!("stopping at once"),
+    }
     transport.close().await;
     Ok(())
 }
 
+/// Takes over what can change while it runs. A configuration with an error changes nothing.
+async fn reload(api: &Api, config: &ConfigArgs) {
+    match Settings::load(config) {
+        Ok(loaded) => {
+            telemetry::reload_levels(&loaded.settings);
+            telemetry::log_warnings(&loaded);
+            api.reload(&loaded.settings).await;
+            tracing::info!(
+                "reloaded: log levels, certificate, policy, drivers; other options need a restart"
+            );
+        }
+        Err(error) => tracing::error!(%error, "nothing was reloaded"),
+    }
+}
+
 /// Does nothing outside of systemd.
-fn tell_systemd(state: &NotifyState<'_>) {
-    if let Err(error) = sd_notify::notify(std::slice::from_ref(state)) {
+fn tell_systemd(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
         tracing::warn!(error = %error, "systemd was not notified");
     }
 }

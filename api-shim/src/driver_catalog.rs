@@ -1,11 +1,12 @@
 //! The drivers that the API chooses from: what conductors announce, and what its own `driver_path` holds.
 //!
 //! An API host needs no driver files: the conductors announce theirs in the database, and the rows are read at
-//! each choice (templates and clusters are made rarely). Folders in `[drivers] driver_path` are read at start and
-//! count besides; of the same name and version the announced one counts, because that is what will run.
+//! each choice (templates and clusters are made rarely). Folders in `[drivers] driver_path` are read at start, and
+//! again on SIGHUP, and count besides; of the same name and version the announced one counts, because that is what will run.
 //!
 //! Which driver is chosen is `magnum_common::drivers`' business.
 
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use magnum_common::config::Settings;
@@ -23,7 +24,7 @@ use crate::store;
 #[derive(Clone)]
 pub struct DriverCatalog {
     database: Database,
-    own: Vec<DriverInfo>,
+    own: Arc<RwLock<Arc<Vec<DriverInfo>>>>,
     rules: ResolutionRules,
     /// Announcements older than this are of conductors that have gone.
     max_age: Duration,
@@ -32,18 +33,20 @@ pub struct DriverCatalog {
 impl DriverCatalog {
     /// A catalog by `[drivers]`. Folders that do not load are logged and left out.
     pub fn new(database: Database, settings: &Settings) -> Self {
-        let mut own = Vec::new();
-        for outcome in discover(&settings.drivers.driver_path) {
-            match outcome {
-                Ok(folder) => own.push(folder.manifest.info),
-                Err(error) => tracing::warn!(error = %error, "a driver folder does not load"),
-            }
-        }
         Self {
             database,
-            own,
+            own: Arc::new(RwLock::new(Arc::new(own_folders(settings)))),
             rules: ResolutionRules::from(&settings.drivers),
             max_age: settings.default.service_down_time,
+        }
+    }
+
+    /// Reads the folders in `[drivers] driver_path` again. The rest of `[drivers]` stays as it was at start.
+    pub async fn reload(&self, settings: &Settings) {
+        let settings = settings.clone();
+        match tokio::task::spawn_blocking(move || own_folders(&settings)).await {
+            Ok(own) => *self.own.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(own),
+            Err(error) => tracing::error!(%error, "the driver folders could not be read; the old ones count"),
         }
     }
 
@@ -75,8 +78,20 @@ impl DriverCatalog {
 
     async fn registry(&self) -> Result<Registry, ApiFault> {
         let announced = store::announced_drivers(&self.database, self.max_age).await?;
-        Ok(joined(&announced, &self.own))
+        let own = Arc::clone(&self.own.read().unwrap_or_else(PoisonError::into_inner));
+        Ok(joined(&announced, &own))
     }
+}
+
+fn own_folders(settings: &Settings) -> Vec<DriverInfo> {
+    let mut own = Vec::new();
+    for outcome in discover(&settings.drivers.driver_path) {
+        match outcome {
+            Ok(folder) => own.push(folder.manifest.info),
+            Err(error) => tracing::warn!(error = %error, "a driver folder does not load"),
+        }
+    }
+    own
 }
 
 fn joined(announced: &[Announcement], own: &[DriverInfo]) -> Registry {

@@ -17,10 +17,10 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use magnum_common::db::DbError;
 use magnum_common::error::Fault;
-use magnum_common::ids::RequestId;
 use magnum_common::rpc::PublishError;
 use serde_json::{Value, json};
 
+use crate::edge::arrival::Ids;
 use crate::microversion::{self, Version};
 use crate::request::method_sent;
 
@@ -115,6 +115,28 @@ impl ApiFault {
     /// Who found it.
     pub fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// The whole answer to the request with this id and method.
+    pub fn rendered(&self, request_id: &str, method: &Method) -> Response {
+        let body = if *method == Method::HEAD {
+            Body::empty()
+        } else {
+            Body::from(self.body(request_id).to_string())
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        if matches!(
+            self.status,
+            StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT
+        ) {
+            // The rest of the body is not read as the next request.
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+        }
+        response
     }
 
     /// The body, for the request with this id.
@@ -269,10 +291,10 @@ pub fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
 pub async fn render(request: Request, next: Next) -> Response {
     let request_id = request
         .extensions()
-        .get::<RequestId>()
-        .map(|id| id.as_str().to_owned())
+        .get::<Ids>()
+        .map(|ids| ids.own.as_str().to_owned())
         .unwrap_or_default();
-    let head = method_sent(&request) == Method::HEAD;
+    let method = method_sent(&request);
     let under_v1 = request.uri().path().starts_with("/v1");
     let response = next.run(request).await;
     let Some(fault) = fault_of(&response) else {
@@ -282,12 +304,9 @@ pub async fn render(request: Request, next: Next) -> Response {
     if under_v1 {
         parts.extensions.insert(HeadIsNotServed);
     }
-    let text = fault.body(&request_id).to_string();
-    parts
-        .headers
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let (formed, body) = fault.rendered(&request_id, &method).into_parts();
+    parts.headers.extend(formed.headers);
     parts.headers.remove(header::CONTENT_LENGTH);
-    let body = if head { Body::empty() } else { Body::from(text) };
     Response::from_parts(parts, body)
 }
 

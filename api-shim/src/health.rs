@@ -1,96 +1,199 @@
-//! Health: for load balancers on the API's own port, for operators on a port of their own.
+//! Health, for load balancers: `[healthcheck] path` and everything below it, as oslo.middleware's application answers.
 //!
-//! `GET /healthcheck` says that the process serves requests, as oslo's middleware does: `OK`, or JSON when that
-//! is asked for, and 503 while the file `/etc/magnum/healthcheck_disable` exists (to take a host out of
-//! rotation). It touches neither database nor broker: their outage must not make a balancer drop every API at
-//! once. `[api] admin_listen` adds `/readiness`, which asks both, and `/metrics` for Prometheus.
+//! 200 when all `[healthcheck] backends` are well, else 503, with each one's reason as text, HTML or JSON by `Accept`
+//! (no type of ours: text, never a 406); HEAD gets 204. It stands before everything else: no identity, no request id,
+//! no limit. A hanging database or broker costs an answer two seconds at most, and a storm of questions is one
+//! question to them ([`probe`]).
+//!
+//! By default only the file `/etc/magnum/healthcheck_disable` is looked at, which takes a host out of rotation: an
+//! outage of database or broker must not make a balancer drop every API at once. Differs from oslo: while the service
+//! is about to stop the answer is 503 `STOPPING`; details are ours (no threads of Python); requests that are not to be
+//! answered (`allowed_source_ranges`, `ignore_proxied_requests`) get 404 instead of an empty 500.
 
-use std::path::Path;
+mod accept;
+mod checks;
+pub mod probe;
+
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use axum::{Json, Router};
-use magnum_common::rpc::Health;
-use serde_json::json;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use ipnet::IpNet;
+use magnum_common::clock;
+use magnum_common::config::HealthcheckSection;
+use maud::{DOCTYPE, html};
+use serde_json::{Value, json};
 
-use crate::state::App;
-use crate::{metric_definitions, store};
+use self::accept::Form;
+pub use self::checks::{Check, Finding};
+pub(crate) use self::checks::{broker_probe, database_probe};
+use crate::connections::Peers;
 
-const DISABLING_FILE: &str = "/etc/magnum/healthcheck_disable";
-
-/// `GET /healthcheck`
-pub async fn check(headers: HeaderMap) -> Response {
-    answer(&headers, Path::new(DISABLING_FILE).exists())
+/// What health is asked of.
+pub struct Health {
+    path: String,
+    checks: Vec<Check>,
+    detailed: bool,
+    ranges: Vec<IpNet>,
+    ignores_proxied: bool,
+    leaving: Arc<AtomicBool>,
+    host: String,
 }
 
-fn answer(headers: &HeaderMap, disabled: bool) -> Response {
-    let (status, reason) = if disabled {
-        (StatusCode::SERVICE_UNAVAILABLE, "DISABLED BY FILE")
-    } else {
-        (StatusCode::OK, "OK")
-    };
-    let wants_json = headers
-        .get(header::ACCEPT)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|accept| accept.contains("application/json"));
-    if wants_json {
-        (status, Json(json!({"detailed": false, "reasons": [reason]}))).into_response()
-    } else {
-        (status, reason).into_response()
+impl Health {
+    /// By `[healthcheck]`. `leaving` is set once the service is about to stop.
+    pub fn new(
+        section: &HealthcheckSection,
+        checks: Vec<Check>,
+        leaving: Arc<AtomicBool>,
+        host: &str,
+    ) -> Self {
+        Self {
+            path: section.path.trim_end_matches('/').to_owned(),
+            checks,
+            detailed: section.detailed,
+            ranges: section.allowed_source_ranges.clone(),
+            ignores_proxied: section.ignore_proxied_requests,
+            leaving,
+            host: host.to_owned(),
+        }
+    }
+
+    fn is_asked_at(&self, path: &str) -> bool {
+        path.strip_prefix(&self.path)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    fn may_ask(&self, request: &Request) -> bool {
+        let peers = request.extensions().get::<Peers>();
+        let address = peers.map(|peers| peers.client.ip().to_canonical());
+        let from_here = self.ranges.is_empty()
+            || address.is_some_and(|address| self.ranges.iter().any(|range| range.contains(&address)));
+        from_here && !(self.ignores_proxied && came_through_a_proxy(request.headers()))
+    }
+
+    /// What every check found, in the order of the option.
+    async fn findings(&self, port: u16) -> Vec<Finding> {
+        if self.leaving.load(Ordering::Relaxed) {
+            return vec![Finding::bad(
+                "STOPPING",
+                "The service was told to stop".to_owned(),
+            )];
+        }
+        let asked = self.checks.iter().map(|check| check.ask(port));
+        futures::future::join_all(asked).await
+    }
+
+    fn answer(&self, method: &Method, headers: &HeaderMap, findings: &[Finding]) -> Response {
+        let healthy = findings.iter().all(|finding| finding.available);
+        let status = match (healthy, method == Method::HEAD) {
+            (true, true) => StatusCode::NO_CONTENT,
+            (true, false) => StatusCode::OK,
+            (false, _) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        let (form, body) = if method == Method::HEAD {
+            ("text/plain; charset=UTF-8", String::new())
+        } else {
+            match accept::form(headers) {
+                Form::Text => ("text/plain; charset=UTF-8", reasons(findings).join("\n")),
+                Form::Html => ("text/html; charset=UTF-8", self.page(findings)),
+                Form::Json => ("application/json", self.document(findings)),
+            }
+        };
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = status;
+        if status != StatusCode::NO_CONTENT {
+            let form = HeaderValue::from_static(form);
+            response.headers_mut().insert(header::CONTENT_TYPE, form);
+        }
+        response
+    }
+
+    fn document(&self, findings: &[Finding]) -> String {
+        let mut document = json!({"detailed": self.detailed, "reasons": reasons(findings)});
+        if self.detailed {
+            let of_one = |finding: &Finding| json!({"class": "HealthcheckResult", "details": finding.details, "reason": finding.reason});
+            document["reasons"] = findings.iter().map(of_one).collect();
+            document["hostname"] = json!(self.host);
+            document["now"] = json!(clock::utc_now().naive_utc().to_string());
+            document["version"] = json!(env!("CARGO_PKG_VERSION"));
+        }
+        pretty(&document)
+    }
+
+    fn page(&self, findings: &[Finding]) -> String {
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head { title { "Healthcheck Status" } }
+                body {
+                    @if self.detailed {
+                        h1 { "Server status" }
+                        p { "Host " (self.host) ", magnum-api " (env!("CARGO_PKG_VERSION")) }
+                    }
+                    h2 { "Result of " (findings.len()) " checks:" }
+                    table border="1" {
+                        tr { th { "Reason" } @if self.detailed { th { "Details" } } }
+                        @for finding in findings {
+                            tr { td { (finding.reason) } @if self.detailed { td { (finding.details) } } }
+                        }
+                    }
+                }
+            }
+        }
+        .into_string()
     }
 }
 
-/// The routes of the admin interface.
-pub fn admin_routes(app: Arc<App>) -> Router {
-    Router::new()
-        .route("/healthcheck", get(check))
-        .route("/readiness", get(readiness))
-        .route("/metrics", get(metrics))
-        .with_state(app)
+fn reasons(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.reason.as_str()).collect()
 }
 
-/// Whether requests would succeed now. A broker that nothing has needed yet counts as ready.
-async fn readiness(State(app): State<Arc<App>>) -> Response {
-    let database = store::is_reachable(&app.database).await;
-    let broker = !matches!(app.transport.health(), Health::Reconnecting | Health::Closed);
-    let status = if database && broker {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
-    (status, Json(json!({"database": database, "broker": broker}))).into_response()
-}
-
-async fn metrics() -> Response {
-    match metric_definitions::rendered() {
-        Some(text) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response(),
-        None => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "this process does not record metrics\n",
-        )
-            .into_response(),
+/// Indented by four and sorted, as Python's `json.dumps` does it.
+fn pretty(document: &Value) -> String {
+    let mut document = document.clone();
+    document.sort_all_objects();
+    let mut text = Vec::new();
+    let form = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    let mut writer = serde_json::Serializer::with_formatter(&mut text, form);
+    match serde::Serialize::serialize(&document, &mut writer) {
+        Ok(()) => String::from_utf8_lossy(&text).into_owned(),
+        Err(_) => document.to_string(),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use axum::http::HeaderValue;
+fn came_through_a_proxy(headers: &HeaderMap) -> bool {
+    ["", "-proto", "-host", "-for", "-prefix"].iter().any(|ending| {
+        headers
+            .get(format!("x-forwarded{ending}"))
+            .is_some_and(|value| !value.is_empty())
+    })
+}
 
-    use super::*;
-
-    #[test]
-    fn health_is_text_or_json_and_can_be_switched_off() {
-        let json = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static("application/json"))]);
-        assert_eq!(
-            answer(&json, false).headers()[header::CONTENT_TYPE],
-            "application/json"
-        );
-        let text = answer(&HeaderMap::new(), false);
-        assert_eq!(text.status(), StatusCode::OK);
-        assert_eq!(text.headers()[header::CONTENT_TYPE], "text/plain; charset=utf-8");
-        assert_eq!(answer(&json, true).status(), StatusCode::SERVICE_UNAVAILABLE);
+/// Middleware around everything: answers what is asked of health.
+pub async fn answer(State(health): State<Arc<Health>>, request: Request, next: Next) -> Response {
+    if !health.is_asked_at(request.uri().path()) {
+        return next.run(request).await;
     }
+    if !health.may_ask(&request) {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return response;
+    }
+    let port = request
+        .extensions()
+        .get::<Peers>()
+        .map_or(0, |peers| peers.local.port());
+    let findings = health.findings(port).await;
+    let response = health.answer(request.method(), request.headers(), &findings);
+    tracing::debug!(
+        http.status = response.status().as_u16(),
+        reasons = reasons(&findings).join(", "),
+        "health was asked for"
+    );
+    response
 }

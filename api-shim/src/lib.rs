@@ -5,8 +5,8 @@
 //!
 //! | module | topic |
 //! |---|---|
-//! | [`cli`], [`app`] | the program; start and stop; what handlers can reach |
-//! | [`connections`], [`router`], [`routes`], [`request`], [`microversion`], [`auth`] | from a socket to a handler |
+//! | [`cli`], [`app`], [`state`] | the program; start, reload and stop; what handlers can reach |
+//! | [`connections`], [`edge`], [`router`], [`routes`], [`request`], [`microversion`], [`auth`] | from a socket to a handler |
 //! | [`v1`] | the handlers, one file per resource |
 //! | [`validation`], [`policy`] | what may be asked, and by whom |
 //! | [`store`] | reads and writes of the database |
@@ -14,8 +14,9 @@
 //! | [`cloud`], [`image_catalog`], [`driver_catalog`] | what other services know; drivers to choose from |
 //! | [`views`], [`faults`] | from a result to a response body |
 //! | [`openapi`] | the API's own description, from the tables that read and render |
-//! | [`health`], [`metric_definitions`] | for operators |
+//! | [`health`], [`admin`], [`metric_definitions`] | for balancers and operators |
 
+pub mod admin;
 pub mod app;
 pub mod auth;
 pub mod cli;
@@ -23,6 +24,7 @@ pub mod cloud;
 pub mod conductor_api;
 pub mod connections;
 pub mod driver_catalog;
+pub mod edge;
 pub mod faults;
 pub mod health;
 pub mod image_catalog;

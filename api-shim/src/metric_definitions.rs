@@ -4,11 +4,13 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use metrics::{counter, describe_counter, describe_histogram, histogram};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 const REQUESTS: &str = "magnum_api_requests_total";
 const DURATION: &str = "magnum_api_request_duration_seconds";
+const LIMITED: &str = "magnum_api_rate_limited_total";
+const CONNECTIONS: &str = "magnum_api_connections";
 const VALIDATIONS: &str = "magnum_api_token_validations_total";
 const VALIDATION_DURATION: &str = "magnum_api_token_validation_duration_seconds";
 const REMEMBERED: &str = "magnum_api_token_cache_hits_total";
@@ -34,11 +36,16 @@ pub fn rendered() -> Option<String> {
 
 /// Describes all metrics to the recorder, once at start.
 pub fn describe() {
-    describe_counter!(REQUESTS, "Requests answered, by method and status");
+    describe_counter!(REQUESTS, "Requests answered, by method, route and status");
     describe_histogram!(
         DURATION,
         metrics::Unit::Seconds,
-        "Time from request to answer, by method"
+        "Time from request to answer, by method and route"
+    );
+    describe_counter!(LIMITED, "Requests refused with 429, by what was limited");
+    describe_gauge!(
+        CONNECTIONS,
+        "Open connections, those of the admin interface included"
     );
     describe_counter!(
         VALIDATIONS,
@@ -87,8 +94,9 @@ pub fn token_was_remembered(place: &'static str) {
     counter!(REMEMBERED, "cache" => place).increment(1);
 }
 
-/// Counts one answered request. Unknown methods share a label, so that a client cannot invent labels.
-pub fn request_answered(method: &Method, status: StatusCode, took: Duration) {
+/// Counts one answered request. `route` is the route's template, `none` where there is none. Unknown methods share a
+/// label, so that a client cannot invent labels.
+pub fn request_answered(method: &Method, route: &str, status: StatusCode, took: Duration) {
     let method = match *method {
         Method::GET => "GET",
         Method::POST => "POST",
@@ -96,8 +104,33 @@ pub fn request_answered(method: &Method, status: StatusCode, took: Duration) {
         Method::DELETE => "DELETE",
         _ => "other",
     };
-    counter!(REQUESTS, "method" => method, "status" => status.as_u16().to_string()).increment(1);
-    histogram!(DURATION, "method" => method).record(took.as_secs_f64());
+    let route = route.to_owned();
+    counter!(REQUESTS, "method" => method, "route" => route.clone(), "status" => status.as_u16().to_string())
+        .increment(1);
+    histogram!(DURATION, "method" => method, "route" => route).record(took.as_secs_f64());
+}
+
+/// Counts one request that came too soon, by `project` or `address`.
+pub fn rate_limited(whose: &'static str) {
+    counter!(LIMITED, "by" => whose).increment(1);
+}
+
+/// A connection, counted for as long as the value lives.
+#[derive(Debug)]
+pub struct OpenConnection(());
+
+impl OpenConnection {
+    /// One more.
+    pub fn counted() -> Self {
+        gauge!(CONNECTIONS).increment(1);
+        Self(())
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        gauge!(CONNECTIONS).decrement(1);
+    }
 }
 
 /// Counts one question to another service.

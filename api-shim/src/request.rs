@@ -1,18 +1,17 @@
 //! What stands between the socket and a handler: identity, version, body.
 //!
-//! [`rewrite`] runs before routing and gives every path its one form. [`identify`] wraps everything and names
-//! the request. [`enter`] wraps the routes under `/v1`: it checks `Accept`, finds out which version is spoken, and
-//! leaves a [`Call`] for the handler, with the caller that [`crate::auth`] has identified. [`Body`] reads a JSON body.
+//! [`rewrite`] runs before routing and gives every path its one form. [`enter`] wraps the routes under `/v1`: it checks
+//! `Accept`, finds out which version is spoken, and leaves a [`Call`] for the handler, with the caller that
+//! [`crate::auth`] has identified. [`Body`] reads a JSON body.
 
 mod body;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::uri::{PathAndQuery, Uri};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use magnum_common::context::{Caller, RequestContext};
@@ -20,16 +19,15 @@ use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::RequestId;
 use serde_json::Value;
 
+use crate::edge::arrival::Ids;
+use crate::edge::forwarded::Outside;
 use crate::faults::{ApiFault, Origin};
-use crate::metric_definitions;
 use crate::microversion::{self, Version};
 use crate::policy::{Rule, RuleSet, Target};
 use crate::state::App;
 use crate::validation::query::{Argument, Arguments};
 
 pub use self::body::Body;
-
-const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-openstack-request-id");
 
 /// One request, as handlers see it.
 #[derive(Debug, Clone)]
@@ -38,7 +36,7 @@ pub struct Call {
     pub context: RequestContext,
     /// Which version is spoken.
     pub version: Version,
-    /// Where the service is, as this client sees it: `scheme://host`, no slash at the end.
+    /// Where the service is, as this client sees it: `scheme://host` and a prefix, no slash at the end.
     pub base: String,
     /// Who may do what, as it was when the request began.
     pub rules: Arc<RuleSet>,
@@ -177,35 +175,10 @@ fn routed_path(path: &str) -> Option<String> {
     let first = bare.trim_start_matches('/').split('/').next().unwrap_or_default();
     let routed = match first {
         "" => "/".to_owned(),
-        "v1" | "healthcheck" => bare.to_owned(),
+        "v1" => bare.to_owned(),
         _ => format!("/v1{bare}"),
     };
     (routed != path).then_some(routed)
-}
-
-/// Middleware around everything: names the request, answers with its id, logs and counts it.
-pub async fn identify(mut request: Request, next: Next) -> Response {
-    let id = RequestId::random();
-    request.extensions_mut().insert(id.clone());
-    let (method, path) = (method_sent(&request), request.uri().path().to_owned());
-    let started = Instant::now();
-    let mut response = next.run(request).await;
-    let status = response.status();
-    metric_definitions::request_answered(&method, status, started.elapsed());
-    tracing::info!(
-        request.id = %id,
-        http.method = %method,
-        http.path = path,
-        http.status = status.as_u16(),
-        duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        "request answered"
-    );
-    if path != "/healthcheck"
-        && let Ok(value) = HeaderValue::from_str(id.as_str())
-    {
-        response.headers_mut().insert(REQUEST_ID_HEADER, value);
-    }
-    response
 }
 
 /// Middleware around the routes under `/v1`.
@@ -221,12 +194,8 @@ pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next
         Ok(version) => version,
         Err(rejection) => return ApiFault::version(&rejection).into_response(),
     };
-    // `identify` is outside of this, so the id is there.
-    let id = request
-        .extensions()
-        .get::<RequestId>()
-        .cloned()
-        .unwrap_or_else(RequestId::random);
+    let ids = request.extensions().get::<Ids>().cloned();
+    let id = ids.as_ref().map_or_else(RequestId::random, |ids| ids.own.clone());
     // On a public route there is none: nobody, with no rights.
     let caller = request
         .extensions()
@@ -234,14 +203,16 @@ pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next
         .cloned()
         .unwrap_or_default();
     let mut context = RequestContext::for_caller(&caller, &id);
-    keep_global_request_id(&mut context, request.headers());
+    if let Some(global) = ids.and_then(|ids| ids.global) {
+        context.set("global_request_id", Value::String(global));
+    }
     let rules = app.policy.rules();
     let is_admin = rules.is_admin(&context);
     context.set("is_admin", Value::Bool(is_admin));
     let call = Call {
         context,
         version,
-        base: base(&request, app.trust_proxy_headers),
+        base: base(&request),
         rules,
         query: request.uri().query().map(str::to_owned),
     };
@@ -255,21 +226,6 @@ pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next
         microversion::announce(response.headers_mut(), version);
     }
     response
-}
-
-/// Another service's request id travels on with the request, if it has oslo's form.
-fn keep_global_request_id(context: &mut RequestContext, headers: &HeaderMap) {
-    let id = headers
-        .get(REQUEST_ID_HEADER)
-        .and_then(|value| value.to_str().ok());
-    if let Some(id) = id.filter(|id| is_request_id(id)) {
-        context.set("global_request_id", Value::String(id.to_owned()));
-    }
-}
-
-fn is_request_id(text: &str) -> bool {
-    text.strip_prefix("req-")
-        .is_some_and(|rest| uuid::Uuid::try_parse(rest).is_ok())
 }
 
 fn accepts_json(headers: &HeaderMap) -> bool {
@@ -286,35 +242,16 @@ fn accepts_json(headers: &HeaderMap) -> bool {
         })
 }
 
-/// `scheme://host` of a request, for links.
-pub fn base(request: &Request, trust_proxy_headers: bool) -> String {
-    let headers = request.headers();
-    let text = |name: &str| {
-        headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(str::trim)
-    };
-    let forwarded = |name: &str| {
-        text(name)
-            .filter(|_| trust_proxy_headers)
-            .and_then(|list| list.split(',').next())
-            .map(str::trim)
-            .filter(|value| !value.is_empty())
-    };
-    let scheme = forwarded("x-forwarded-proto").unwrap_or("http");
-    let host = forwarded("x-forwarded-host")
-        .or_else(|| text("host"))
-        .or_else(|| request.uri().authority().map(|authority| authority.as_str()))
-        .unwrap_or("localhost");
-    let prefix = forwarded("x-forwarded-prefix")
-        .unwrap_or_default()
-        .trim_end_matches('/');
-    format!("{scheme}://{host}{prefix}")
+/// What links begin with, as the client sees us. Set by the layer around everything.
+pub fn base(request: &Request) -> String {
+    let outside = request.extensions().get::<Outside>();
+    outside.map(|outside| outside.base.clone()).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
     use super::*;
 
     #[test]
@@ -330,7 +267,6 @@ mod tests {
             ("/clusters/x/", "/v1/clusters/x"),
             ("/v2", "/v1/v2"),
             ("/v1.json", "/v1/v1.json"),
-            ("/healthcheck", "/healthcheck"),
         ] {
             assert_eq!(routed_path(path).as_deref().unwrap_or(path), routed, "{path}");
         }
@@ -354,7 +290,7 @@ mod tests {
         let request = rewritten("/clusters");
         assert_ne!(request.method(), Method::HEAD);
         assert_eq!(method_sent(&request), Method::HEAD);
-        assert_eq!(rewritten("/healthcheck").method(), Method::HEAD);
+        assert_eq!(rewritten("/").method(), Method::HEAD);
     }
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -379,25 +315,5 @@ mod tests {
         for accept in ["text/xml", "text/html", "application/jsonp"] {
             assert!(!accepts_json(&headers(&[("accept", accept)])), "{accept}");
         }
-    }
-
-    #[test]
-    fn links_follow_the_host_and_proxies_only_when_they_are_trusted() {
-        let mut request = Request::new(axum::body::Body::empty());
-        *request.headers_mut() = headers(&[
-            ("host", "api:9511"),
-            ("x-forwarded-proto", "https"),
-            ("x-forwarded-host", "cloud.example"),
-            ("x-forwarded-prefix", "/magnum/"),
-        ]);
-        assert_eq!(base(&request, false), "http://api:9511");
-        assert_eq!(base(&request, true), "https://cloud.example/magnum");
-    }
-
-    #[test]
-    fn only_request_ids_of_oslos_form_are_kept() {
-        assert!(is_request_id("req-3f6f5a51-0d1b-4f0e-9a3c-7d2f1b0a9c8e"));
-        assert!(!is_request_id("3f6f5a51-0d1b-4f0e-9a3c-7d2f1b0a9c8e"));
-        assert!(!is_request_id("req-x"));
     }
 }

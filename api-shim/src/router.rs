@@ -10,13 +10,15 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get};
 use tower_http::catch_panic::CatchPanicLayer;
 
+use crate::edge::{arrival, limits};
 use crate::routes::ROUTES;
 use crate::state::App;
 use crate::v1::{quotas, root};
-use crate::{auth, faults, health, request};
+use crate::{auth, faults, request};
 
-/// The routes, with everything around them. Innermost first: version, identity, panics, fault bodies, ids. Identity
-/// stands before the routing, so that nobody learns without a token what is there.
+/// The routes, with what belongs to them. Innermost first: the limit by project, version, which route it is, identity,
+/// panics, fault bodies. Identity stands before the routing, so that nobody learns without a token what is there. What
+/// a request meets before is in [`crate::edge`].
 pub fn routes(app: Arc<App>) -> Router {
     let mut v1 = Router::new()
         // Paths that say what is missing.
@@ -31,17 +33,18 @@ pub fn routes(app: Arc<App>) -> Router {
     for route in ROUTES {
         v1 = v1.route(route.path, route.handler());
     }
-    let v1 = v1.route_layer(from_fn_with_state(Arc::clone(&app), request::enter));
+    let v1 = v1
+        .route_layer(from_fn_with_state(Arc::clone(&app.limits), limits::of_projects))
+        .route_layer(from_fn_with_state(Arc::clone(&app), request::enter));
 
     Router::new()
         .route("/", get(root::versions))
-        .route("/healthcheck", get(health::check))
         .merge(v1)
+        .route_layer(from_fn(arrival::note_route))
         .fallback(faults::not_found)
         .method_not_allowed_fallback(faults::method_not_allowed)
         .layer(from_fn_with_state(Arc::clone(&app), auth::authenticate))
         .layer(CatchPanicLayer::custom(faults::panicked))
         .layer(from_fn(faults::render))
-        .layer(from_fn(request::identify))
         .with_state(app)
 }

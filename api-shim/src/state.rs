@@ -11,6 +11,7 @@ use crate::auth::Authenticator;
 use crate::cloud::Cloud;
 use crate::conductor_api::ConductorApi;
 use crate::driver_catalog::DriverCatalog;
+use crate::edge::limits::RequestLimits;
 use crate::policy::Policy;
 
 /// Shared by all requests. Settings are taken apart once, so that a handler names what it needs.
@@ -23,9 +24,11 @@ pub struct App {
     pub drivers: DriverCatalog,
     pub authenticator: Authenticator,
     pub policy: Arc<Policy>,
+    pub limits: Arc<RequestLimits>,
     pub cluster_template: ClusterTemplateSection,
     pub max_limit: u32,
     pub max_body_bytes: usize,
+    pub client_timeout: Duration,
     pub max_clusters_per_project: u32,
     pub default_boot_volume_size: u32,
     pub accept_wait: Duration,
@@ -33,5 +36,4 @@ pub struct App {
     pub reservation_first: Duration,
     pub reservation_timeout: Duration,
     pub service_down_time: Duration,
-    pub trust_proxy_headers: bool,
 }

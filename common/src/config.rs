@@ -134,6 +134,10 @@ settings! {
     oslo_middleware: OsloMiddlewareSection,
     /// `[oslo_policy]`
     oslo_policy: OsloPolicySection,
+    /// `[cors]`
+    cors: CorsSection,
+    /// `[healthcheck]`
+    healthcheck: HealthcheckSection,
     /// `[keystone_auth]`
     keystone_auth: KeystoneAuthSection,
     /// `[keystone_authtoken]`

@@ -16,13 +16,14 @@ mod log_file;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{Layer, Registry, fmt};
+use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 use crate::config::{DefaultSection, Loaded, Settings, log_level};
 use log_file::LogFile;
@@ -53,6 +54,8 @@ pub mod field {
     pub const DRIVER_VERSION: &str = "magnum.driver.version";
     /// The request's id, as the client got it.
     pub const REQUEST: &str = "request.id";
+    /// The id that another service has given the undertaking that the request belongs to.
+    pub const GLOBAL_REQUEST: &str = "request.global_id";
     /// The project of the client.
     pub const PROJECT: &str = "project.id";
     /// The user.
@@ -67,6 +70,12 @@ pub mod field {
     pub const HTTP_METHOD: &str = "http.method";
     /// The HTTP path, without its query.
     pub const HTTP_PATH: &str = "http.path";
+    /// The route's template, such as `/v1/clusters/{ident}`.
+    pub const HTTP_ROUTE: &str = "http.route";
+    /// The bytes of an answer's body.
+    pub const HTTP_BYTES: &str = "http.response.bytes";
+    /// The address of a client.
+    pub const CLIENT: &str = "client.address";
     /// The HTTP status.
     pub const HTTP_STATUS: &str = "http.status";
     /// What went wrong.
@@ -128,10 +137,25 @@ pub fn init(settings: &Settings, program: &str) -> Result<(), TelemetryError> {
     if file.is_none() || options.use_stderr {
         layers.push(lines(BoxMakeWriter::new(io::stderr), options.use_json));
     }
-    let subscriber = tracing_subscriber::registry().with(layers.with_filter(targets(options)));
+    let (levels, handle) = reload::Layer::new(targets(options));
+    let subscriber = tracing_subscriber::registry().with(layers.with_filter(levels));
     subscriber.try_init().map_err(|_| TelemetryError::Repeated)?;
+    // A process gets here once: a second subscriber is refused.
+    let _ = LEVELS.set(handle);
     log_panics();
     Ok(())
+}
+
+/// Where the levels of this process's log can be changed.
+static LEVELS: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
+
+/// Takes over `debug` and `default_log_levels`. Where the log goes, and in which form, stays.
+pub fn reload_levels(settings: &Settings) {
+    if let Some(levels) = LEVELS.get()
+        && let Err(error) = levels.reload(targets(&settings.default))
+    {
+        tracing::error!(%error, "the levels of the log stay as they were");
+    }
 }
 
 /// For commands at a terminal: warnings go to standard error as plain lines (a server that does not answer yet, say),

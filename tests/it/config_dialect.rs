@@ -25,6 +25,12 @@ const OTHER_DEFAULTS: &[(&str, &str)] = &[
     ("DEFAULT", "watch_log_file"),
     // Loggers of Python libraries.
     ("DEFAULT", "default_log_levels"),
+    // The newest oslo.policy always does so; files in the field say it.
+    ("oslo_policy", "enforce_scope"),
+    // Magnum says these in its api-paste.ini, and the newest oslo.middleware no longer has the path.
+    ("healthcheck", "path"),
+    ("healthcheck", "backends"),
+    ("healthcheck", "disable_by_file_path"),
     // The number of processors is not in the option table.
     ("api", "workers"),
     ("conductor", "workers"),

@@ -21,6 +21,7 @@ mod config_dialect;
 mod database;
 mod documents;
 mod drivers;
+mod edge;
 mod example_drivers;
 mod fuzzing;
 mod harness;

@@ -17,6 +17,10 @@ def registered():
     from keystoneauth1 import loading as keystoneauth
     from keystonemiddleware import opts as keystonemiddleware
     import magnum.conf
+    from magnum.common import config as magnum_config
+
+    # What Magnum puts in the place of oslo's own when it starts.
+    magnum_config.set_cors_middleware_defaults()
 
     conf = cfg.ConfigOpts()
     log.register_options(conf)

@@ -15,11 +15,10 @@
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use magnum_common::config::{OsloPolicySection, Place, Problem, Settings};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::file::{self, Entry, LARGEST};
@@ -181,6 +180,8 @@ fn text_of(path: &Path) -> std::io::Result<String> {
 pub struct Policy {
     source: Source,
     first: Stamp,
+    /// Held from reading to replacing: of two who read at the same time, who replaces last has read last.
+    reading: Mutex<()>,
     current: RwLock<Arc<RuleSet>>,
 }
 
@@ -203,6 +204,7 @@ impl Policy {
         Ok(Self {
             source,
             first,
+            reading: Mutex::new(()),
             current: RwLock::new(Arc::new(rules)),
         })
     }
@@ -214,6 +216,7 @@ impl Policy {
 
     /// Reads the files again. If anything is wrong with them the rules stay as they are, and the log tells why.
     pub fn reload(&self) {
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         match self.source.read() {
             Ok((rules, files, warnings)) => {
                 warn(&warnings);
@@ -231,29 +234,17 @@ impl Policy {
         }
     }
 
-    /// Reads the files again whenever they change, and on SIGHUP, until told to stop.
-    ///
-    /// From the call on SIGHUP does not end the process, not only from the first poll.
-    ///
-    /// # Errors
-    /// The signal cannot be received.
-    pub fn watch(self: Arc<Self>, shutdown: CancellationToken) -> std::io::Result<impl Future<Output = ()>> {
-        let hangup = signal(SignalKind::hangup())?;
-        Ok(self.watching(hangup, shutdown))
-    }
-
-    async fn watching(self: Arc<Self>, mut hangup: Signal, shutdown: CancellationToken) {
+    /// Reads the files again whenever they change, until told to stop.
+    pub async fn watch(self: Arc<Self>, shutdown: CancellationToken) {
         let mut loaded = self.first.clone();
         let mut last = loaded.clone();
         loop {
-            let mut is_asked = false;
             tokio::select! {
                 () = shutdown.cancelled() => return,
-                _ = hangup.recv() => is_asked = true,
                 () = tokio::time::sleep(LOOK) => {}
             }
             let now = self.stamp().await;
-            if is_asked || (now == last && now != loaded) {
+            if now == last && now != loaded {
                 loaded.clone_from(&now);
                 let policy = Arc::clone(&self);
                 if tokio::task::spawn_blocking(move || policy.reload())

@@ -6,6 +6,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
+use http_body::Body as _;
 use serde_json::Value;
 
 use crate::faults::ApiFault;
@@ -34,41 +35,41 @@ impl FromRequest<Arc<App>> for Body {
                     .trim()
                     .to_ascii_lowercase()
             });
-        match read(request.into_body(), app.max_body_bytes).await {
-            Ok(Some(bytes)) => Ok(Self { content_type, bytes }),
-            Ok(None) => Err(ApiFault::framework(
+        let reading = read(request.into_body(), app.max_body_bytes);
+        match tokio::time::timeout(app.client_timeout, reading).await {
+            Ok(Ok(Some(bytes))) => Ok(Self { content_type, bytes }),
+            Ok(Ok(None)) => Err(ApiFault::framework(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "The body is larger than [oslo_middleware] max_request_body_size allows",
             )),
-            Err(_) => Err(ApiFault::framework(
+            Ok(Err(_)) => Err(ApiFault::framework(
                 StatusCode::BAD_REQUEST,
                 "The body could not be read",
+            )),
+            Err(_) => Err(ApiFault::framework(
+                StatusCode::REQUEST_TIMEOUT,
+                "The body did not arrive within [api] client_timeout",
             )),
         }
     }
 }
 
-/// How much of a body that is too large is read and thrown away. Answered at once instead, a client that is
-/// still sending would see its connection break and never the answer.
-const DISCARD: usize = 64 * 1024 * 1024;
-
-/// The whole body; `None` when it is larger than `limit`.
+/// The whole body; `None` when it is larger than `limit`. What is beyond is left to the connection, which sees to it
+/// that a client that is still sending gets its answer.
 async fn read(body: axum::body::Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
+    if body.size_hint().lower() > limit as u64 {
+        return Ok(None);
+    }
     let mut stream = body.into_data_stream();
     let mut kept = BytesMut::new();
-    let mut arrived = 0_usize;
     while let Some(part) = stream.next().await {
         let part = part?;
-        arrived = arrived.saturating_add(part.len());
-        if arrived <= limit {
-            kept.extend_from_slice(&part);
-        } else if arrived > DISCARD {
-            break;
-        } else {
-            kept.clear();
+        if part.len() > limit.saturating_sub(kept.len()) {
+            return Ok(None);
         }
+        kept.extend_from_slice(&part);
     }
-    Ok((arrived <= limit).then(|| kept.freeze()))
+    Ok(Some(kept.freeze()))
 }
 
 const JSON_TYPES: [&str; 3] = ["application/json", "text/javascript", "application/javascript"];

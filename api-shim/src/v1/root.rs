@@ -1,22 +1,16 @@
 //! Version discovery. Both documents are public.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use serde_json::Value;
 
 use crate::faults::ApiFault;
 use crate::request::{self, Call};
-use crate::state::App;
 use crate::views;
 
 /// `GET /`
-pub async fn versions(State(app): State<Arc<App>>, request: Request) -> Json<Value> {
-    Json(views::root::versions(&request::base(
-        &request,
-        app.trust_proxy_headers,
-    )))
+pub async fn versions(request: Request) -> Json<Value> {
+    Json(views::root::versions(&request::base(&request)))
 }
 
 /// `GET /v1`

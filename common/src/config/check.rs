@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Settings;
 use super::problem::{Place, Problem};
 use super::reader::Key;
-use super::sections::CertManagerType;
+use super::sections::{CertManagerType, HealthBackend};
 
 /// Checks options against each other; adds errors and warnings.
 pub(super) fn together(
@@ -43,6 +43,34 @@ pub(super) fn together(
                 errors.push(problem("api", name, "must be set when enabled_ssl is true"));
             }
         }
+    }
+    let health = &settings.healthcheck;
+    if !health.path.starts_with('/') || health.path.trim_end_matches('/').is_empty() {
+        let message = "must begin with a slash and name more than that";
+        errors.push(problem("healthcheck", "path", message));
+    }
+    let exclusive = [HealthBackend::DisableByFile, HealthBackend::EnableByFiles];
+    if exclusive.iter().all(|backend| health.backends.contains(backend)) {
+        let message = "has enable_by_files and disable_by_file, which exclude each other";
+        errors.push(problem("healthcheck", "backends", message));
+    }
+    for pair in &health.disable_by_file_paths {
+        let port = pair
+            .split_once(':')
+            .and_then(|(port, _)| port.trim().parse::<u16>().ok());
+        if port.is_none() {
+            let message = format!("{pair:?} is not of the form port:path");
+            errors.push(problem("healthcheck", "disable_by_file_paths", &message));
+        }
+    }
+    for origin in settings
+        .cors
+        .allowed_origin
+        .iter()
+        .filter(|origin| origin.ends_with('/'))
+    {
+        let message = format!("{origin} ends with a slash, which no browser's origin does");
+        warnings.push(problem("cors", "allowed_origin", &message));
     }
     if rabbit.ssl_cert_file.is_some() != rabbit.ssl_key_file.is_some() {
         let name = if rabbit.ssl_cert_file.is_some() {

@@ -126,6 +126,14 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
     ("oslo_messaging_notifications", &["routing_config"]),
     ("oslo_concurrency", &["disable_process_locking"]),
     (
+        "cors",
+        &[
+            "latent_allow_methods",
+            "latent_allow_headers",
+            "latent_expose_headers",
+        ],
+    ),
+    (
         "oslo_middleware",
         &["http_basic_auth_user_file", "secure_proxy_ssl_header"],
     ),
@@ -161,6 +169,12 @@ const OLD_OPTIONS: &[(&str, &str, &str)] = &[(
     "every driver that is found is enabled; see [drivers] disabled_drivers",
 )];
 
+/// Sections that Magnum's libraries once read, by how they begin.
+const OLD_BEGINNINGS: &[(&str, &str)] = &[(
+    "cors.",
+    "list the origins in [cors] allowed_origin, whose options are for all of them",
+)];
+
 /// What to say about a name found in a file, if anything.
 pub(super) fn remark(key: &Key, specs: &BTreeMap<Key, OptionSpec>) -> Option<String> {
     let (section, name) = key;
@@ -172,6 +186,9 @@ pub(super) fn remark(key: &Key, specs: &BTreeMap<Key, OptionSpec>) -> Option<Str
         return Some(format!(
             "section [{section}] belongs to an older release and is ignored: {instead}"
         ));
+    }
+    if let Some((_, instead)) = OLD_BEGINNINGS.iter().find(|(old, _)| section.starts_with(old)) {
+        return Some(format!("section [{section}] has no effect: {instead}"));
     }
     if let Some((.., instead)) = OLD_OPTIONS.iter().find(|(a, b, _)| is(&(a, b))) {
         return Some(format!(
@@ -188,7 +205,9 @@ pub(super) fn remark(key: &Key, specs: &BTreeMap<Key, OptionSpec>) -> Option<Str
 
 /// What a remark is about: the whole section for old ones, so that it is made once.
 pub(super) fn subject(key: Key) -> Key {
-    if OLD_SECTIONS.iter().any(|(old, _)| *old == key.0) {
+    let of_an_old_section = OLD_SECTIONS.iter().any(|(old, _)| *old == key.0)
+        || OLD_BEGINNINGS.iter().any(|(old, _)| key.0.starts_with(old));
+    if of_an_old_section {
         (key.0, String::new())
     } else {
         key

@@ -23,7 +23,7 @@ pub use conductor::{ConductorSection, RpcContentType};
 pub use database::DatabaseSection;
 pub use default::DefaultSection;
 pub use drivers::{ClusterTypeCheck, DriversSection};
-pub use http::{OsloMiddlewareSection, OsloPolicySection};
+pub use http::{CorsSection, HealthBackend, HealthcheckSection, OsloMiddlewareSection, OsloPolicySection};
 pub use messaging::{
     Compression, Compressor, ConcurrencySection, FailoverStrategy, LoginMethod, NotificationsSection,
     RabbitSection,

@@ -230,7 +230,7 @@ fn deprecated_names_work_with_a_warning_and_the_current_name_wins() {
 #[test]
 fn unknown_options_are_warned_about_once_and_only_in_our_sections() {
     let found = warnings(
-        "[api]\nprot = 1\nprot = 2\n[DEFAULT]\nrootwrap_config = /x\nenabled_drivers = a\n[cors]\nx = 1\n\
+        "[api]\nprot = 1\nprot = 2\n[DEFAULT]\nrootwrap_config = /x\nenabled_drivers = a\n[profiler]\nx = 1\n\
          [keystone_authtoken]\nservice_type = x\n[heat_client]\nregion_name = a\nca_file = b\n",
     );
     assert_eq!(found.len(), 3, "{found:#?}");

@@ -18,7 +18,7 @@ pub(super) use compound::unquoted;
 pub use compound::{Dict, List, Multi, Opt};
 pub(crate) use keywords::keywords;
 pub use keywords::{Choice, Keyword};
-pub use network::{BrokerUrl, DatabaseUrl, HttpUrl, Ip, Listen};
+pub use network::{BrokerUrl, DatabaseUrl, HttpUrl, Ip, Listen, Network};
 pub(super) use numbers::processors;
 pub use numbers::{Bool, Days, Float, Int, Minutes, Seconds, Threads};
 pub use texts::{Name, Password, Path, SearchPath, Text};

@@ -124,6 +124,13 @@ impl Transport for RabbitTransport {
         &self.gone
     }
 
+    async fn reach(&self) -> Result<(), PublishError> {
+        if self.stop.is_cancelled() {
+            return Err(PublishError::Disconnected("the transport is closed".to_owned()));
+        }
+        self.sender.reach().await
+    }
+
     fn health(&self) -> Health {
         if self.stop.is_cancelled() {
             Health::Closed

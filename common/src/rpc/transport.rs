@@ -37,6 +37,10 @@ pub trait Transport: Send + Sync {
     /// Callers whose reply queue was not there lately.
     fn gone_callers(&self) -> &GoneCallers;
 
+    /// Asks the broker over the connection on which requests are sent, and makes one where there is none. May take as
+    /// long as a broker that hangs.
+    async fn reach(&self) -> Result<(), PublishError>;
+
     /// What is known about the connections right now.
     fn health(&self) -> Health;
 

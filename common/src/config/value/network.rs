@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use ipnet::IpNet;
+
 use super::Codec;
 use crate::config::url;
 use crate::secret::Secret;
@@ -17,6 +19,34 @@ impl Codec<IpAddr> for Ip {
         text.parse().map_err(|_| format!("{text:?} is not an IP address"))
     }
     fn show(value: &IpAddr) -> Option<String> {
+        Some(value.to_string())
+    }
+}
+
+/// An IP network, such as `10.0.0.0/8`; one address is a network of its own.
+pub struct Network;
+
+impl Codec<IpNet> for Network {
+    fn form() -> String {
+        "IP network".into()
+    }
+    fn parse(text: &str) -> Result<IpNet, String> {
+        let network = match text.parse::<IpAddr>() {
+            Ok(address) => IpNet::from(address),
+            Err(_) => text
+                .parse()
+                .map_err(|_| format!("{text:?} is not an IP network, such as 10.0.0.0/8"))?,
+        };
+        if network.trunc() == network {
+            Ok(network)
+        } else {
+            Err(format!(
+                "{text} has bits beyond its prefix; write {}",
+                network.trunc()
+            ))
+        }
+    }
+    fn show(value: &IpNet) -> Option<String> {
         Some(value.to_string())
     }
 }
@@ -107,6 +137,15 @@ mod tests {
         assert_eq!(Listen::parse("[::1]:9512").unwrap().to_string(), "[::1]:9512");
         assert_eq!(Listen::parse("localhost:1").unwrap().to_string(), "127.0.0.1:1");
         assert!(Listen::parse("example.org:1").is_err());
+    }
+
+    #[test]
+    fn a_network_is_one_address_or_has_a_prefix_that_fits() {
+        assert_eq!(Network::parse("10.0.0.1").unwrap().to_string(), "10.0.0.1/32");
+        assert_eq!(Network::parse("fd00::/8").unwrap().to_string(), "fd00::/8");
+        let refused = Network::parse("10.0.0.1/8").unwrap_err();
+        assert!(refused.contains("10.0.0.0/8"), "{refused}");
+        assert!(Network::parse("ten").is_err());
     }
 
     #[test]

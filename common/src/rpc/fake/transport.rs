@@ -75,6 +75,13 @@ impl Transport for FakeTransport {
         &self.gone
     }
 
+    async fn reach(&self) -> Result<(), PublishError> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(PublishError::Disconnected("the transport is closed".to_owned()));
+        }
+        Ok(())
+    }
+
     fn health(&self) -> Health {
         if self.closed.load(Ordering::Acquire) {
             Health::Closed

@@ -113,6 +113,18 @@ impl Sender {
         }
     }
 
+    /// Asks the broker for a channel, which it has to answer, and gives it back.
+    pub(super) async fn reach(&self) -> Result<(), PublishError> {
+        let live = self.live().await?;
+        let asked = async {
+            let channel = live.connection.create_channel().await?;
+            channel.close(200, "OK".into()).await
+        };
+        asked
+            .await
+            .map_err(|error: lapin::Error| PublishError::Disconnected(explain(&error)))
+    }
+
     /// The connection; a new one if the old one is lost.
     async fn live(&self) -> Result<Arc<Live>, PublishError> {
         let mut line = self.live.lock().await;
