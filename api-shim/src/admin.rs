@@ -5,8 +5,11 @@
 //! | `/healthcheck` | what the API's own port says, wherever `[healthcheck] path` puts it there |
 //! | `/readiness` | whether requests would succeed now: asks database and broker |
 //! | `/metrics` | Prometheus |
+//! | `/ui` | a page for people: conductors, operations, drivers (`ui`) |
 //!
-//! It has no authentication: keep it on an address that only operators reach.
+//! It has no authentication and shows what goes on in every project: keep it on an address that only operators reach.
+
+mod ui;
 
 use std::sync::Arc;
 
@@ -38,6 +41,8 @@ pub fn routes(admin: Admin) -> Router {
     Router::new()
         .route("/readiness", get(readiness))
         .route("/metrics", get(metrics))
+        .route("/ui", get(ui::page))
+        .route("/ui/style.css", get(ui::style))
         .with_state(admin)
 }
 

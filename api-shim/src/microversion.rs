@@ -13,7 +13,7 @@
 //! | 1.10 | clusters with no worker node; an unknown template is 404 instead of 400 |
 //! | 1.13 | a cluster shows `cluster_id` in place of `stack_id` |
 //! | 1.14 | labels and taints of a node group's nodes |
-//! | 1.15 | `driver` of a cluster template (ours: Magnum 23 shows it at every version) |
+//! | 1.15 | `driver` of a cluster template (ours: Magnum 23 shows it at every version); operations of a cluster (ours) |
 
 use std::fmt;
 use std::str::FromStr;
@@ -59,6 +59,8 @@ impl Version {
     pub const NODE_LABELS: Self = Self::minor(14);
     /// `driver` of a cluster template.
     pub const TEMPLATE_DRIVER: Self = Self::minor(15);
+    /// The operations of a cluster are there.
+    pub const OPERATIONS: Self = Self::minor(15);
 
     const fn minor(minor: i64) -> Self {
         Self { major: 1, minor }

@@ -48,6 +48,7 @@ use views::cluster_template::TemplateView;
 use views::federation::FederationView;
 use views::mservice::ServiceView;
 use views::node_group::NodeGroupView;
+use views::operation::OperationView;
 use views::quota::QuotaView;
 
 macro_rules! models {
@@ -81,6 +82,8 @@ models! {
     NODE_GROUP_CREATED "NodeGroupCreated" = |version| shown::<NodeGroupView>(views::node_group::CREATED, version);
     /// A node group to be made.
     NODE_GROUP_REQUEST "NodeGroupRequest" = |version| given(node_group::FIELDS, version);
+    /// What happened to a cluster. What only administrators see may be absent.
+    OPERATION "Operation" = |version| shown::<OperationView>(views::operation::FOR_ADMINISTRATORS, version);
     /// A certificate.
     CERTIFICATE "Certificate" = |version| shown::<CertificateView>(views::certificate::FULL, version);
     /// A certificate to be signed.

@@ -13,7 +13,7 @@ use crate::microversion::Version;
 use crate::openapi;
 use crate::v1::{
     actions, certificates, cluster_templates, clusters, credentials, federations, mservices, node_groups,
-    quotas, root, stats,
+    operations, quotas, root, stats,
 };
 use crate::validation::query::PAGING;
 use crate::validation::{
@@ -169,6 +169,17 @@ pub const ROUTES: &[Route] = &[
     )
     .since(Version::UPGRADE)
     .body(openapi::UPGRADE_REQUEST, actions_of::UPGRADE_FIELDS),
+    route(
+        "GET",
+        "/v1/clusters/{ident}/operations",
+        "list_operations",
+        "List what happened to a cluster, in the order of acceptance; also to a deleted one, by its uuid, for as long \
+         as the journal keeps it.",
+        Page("operations", openapi::OPERATION),
+        || get(operations::list),
+    )
+    .since(Version::OPERATIONS)
+    .query(PAGING),
     // Node groups.
     route(
         "GET",

@@ -8,6 +8,8 @@ pub mod cluster_templates;
 pub mod clusters;
 pub mod federations;
 pub mod node_groups;
+pub mod operations;
+pub mod overview;
 pub mod quotas;
 
 use std::time::Duration;

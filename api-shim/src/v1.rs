@@ -12,6 +12,7 @@ pub mod credentials;
 pub mod federations;
 pub mod mservices;
 pub mod node_groups;
+pub mod operations;
 pub mod quotas;
 pub mod root;
 pub mod stats;

@@ -12,6 +12,7 @@ pub mod federation;
 pub mod links;
 pub mod mservice;
 pub mod node_group;
+pub mod operation;
 pub mod quota;
 pub mod root;
 

@@ -17,4 +17,4 @@ mod restart;
 mod sockets;
 mod tells;
 mod tls;
-mod world;
+pub mod world;

@@ -32,6 +32,7 @@ mod migrations;
 mod objects;
 mod objects_rpc;
 mod operations;
+mod operators;
 mod peers;
 mod policy;
 mod probe;

@@ -152,6 +152,49 @@ const MEANINGS: &[(&str, &str)] = &[
         "ca_cert_type",
         "Which CA of the cluster; kubernetes where none is given.",
     ),
+    // Operations.
+    ("step", "The step that it is at, or was at."),
+    ("attempts", "How often it was begun."),
+    ("failures", "How many attempts failed."),
+    (
+        "reason",
+        "Why it ended as it did; administrators see besides why the last attempt failed.",
+    ),
+    ("progress", "How far the driver is, in its words."),
+    ("stop_requested", "Whether it shall end before it is done."),
+    (
+        "request_id",
+        "The request that asked for it, as its answer named it.",
+    ),
+    ("driver_version", "Version of the driver."),
+    ("ended_at", "When it ended; null: not yet."),
+    ("next_attempt_at", "When it is tried again."),
+    ("deadline_at", "When it is given up."),
+    (
+        "events",
+        "What happened to it, in order; of very much, what happened last.",
+    ),
+    ("event", "What happened."),
+    ("attempt", "Number of the attempt at which it happened."),
+    ("at", "When it happened."),
+    ("detail", "What was said about it; for administrators."),
+    ("conductor", "Conductor that had it; for administrators."),
+    (
+        "lease_epoch",
+        "How often a conductor took it over; for administrators.",
+    ),
+    (
+        "lease_expires_at",
+        "Until when the conductor has it; for administrators.",
+    ),
+    (
+        "message_id",
+        "The message by which it was asked for; for administrators.",
+    ),
+    (
+        "answer_pending",
+        "Whether somebody still waits for its answer; for administrators.",
+    ),
     // Quotas, statistics, services.
     (
         "hard_limit",
@@ -162,7 +205,11 @@ const MEANINGS: &[(&str, &str)] = &[
     ("nodes", "Number of nodes, masters included."),
     ("host", "Host that it runs on."),
     ("binary", "Program."),
-    ("state", "Whether it was heard of lately."),
+    (
+        "state",
+        "Of a service: whether it was heard of lately. Of an operation: queued, running, retrying, observing (the driver is at \
+         work), succeeded, failed, refused or cancelled.",
+    ),
     ("report_count", "How often it was heard of."),
     ("disabled", "Whether it shall take no work."),
     ("disabled_reason", "Why not."),
@@ -190,7 +237,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("ident", "The resource, by uuid or name."),
     ("group", "The node group, by uuid or name."),
     ("cluster", "The cluster, by uuid or name."),
-    ("kind", "Which CA of the cluster."),
+    (
+        "kind",
+        "Which CA of the cluster; of an operation, what was asked for.",
+    ),
     ("project", "The project."),
 ];
 

@@ -11,7 +11,9 @@ use super::glossary;
 use crate::microversion::Version;
 use crate::validation::body::{Access, CLUSTER_NAME_PATTERN, Field, Kind};
 use crate::validation::query::Argument;
+use crate::views;
 use crate::views::attribute::{Form, Shown, View};
+use crate::views::operation::EventView;
 
 /// Nothing besides what is named.
 pub fn closed() -> Option<AdditionalProperties<Schema>> {
@@ -160,6 +162,10 @@ fn of_form(form: Form, null: bool, about: &str) -> RefOr<Schema> {
         Form::Texts => list(text(), null, about),
         Form::ListOfStrings => list(map(text(), false, ""), null, about),
         Form::Links => list(link(), null, about),
+        Form::Events => {
+            let event = shown::<EventView>(views::operation::FOR_ADMINISTRATORS, Version::MAX);
+            list(event, null, about)
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! Base rules are only ever referred to by others; API rules are what handlers ask for.
 //!
 //! Ours: the `*_all_projects` rules of calls that Magnum's policies allow an administrator for every project and that
-//! its code then cannot find (resize, node groups, certificates, credentials).
+//! its code then cannot find (resize, node groups, certificates, credentials); the two of a cluster's operations.
 
 /// A rule that others refer to.
 #[derive(Debug, Clone, Copy)]
@@ -278,6 +278,10 @@ rules! {
         ["GET" "/v1/clusters"];
     ClusterGetAllAllProjects "cluster:get_all_all_projects" ADMIN Caller "List the clusters of all projects."
         ["GET" "/v1/clusters"];
+    ClusterGetOperations "cluster:get_operations" READER_NO_CLUSTER Resource "Show what happened to a cluster."
+        ["GET" "/v1/clusters/{ident}/operations"] ours true;
+    ClusterGetOperationsAllProjects "cluster:get_operations_all_projects" ADMIN Caller "Show what happened to a cluster of any project."
+        ["GET" "/v1/clusters/{ident}/operations"] ours true;
     ClusterUpdate "cluster:update" MEMBER_NO_CLUSTER Resource "Change a cluster."
         ["PATCH" "/v1/clusters/{ident}"];
     ClusterUpdateHealthStatus "cluster:update_health_status" MEMBER_USER_OR_CLUSTER Resource "Change the health status of a cluster; asked besides cluster:update."

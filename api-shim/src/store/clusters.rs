@@ -149,6 +149,11 @@ impl FoundCluster {
     }
 }
 
+/// Whether there is such a cluster, whoever owns it.
+pub(super) fn row_exists(connection: &mut AnyConnection, uuid: &ClusterUuid) -> Result<bool, DbError> {
+    Ok(read::clusters::find_by_uuid(connection, &Tenancy::All, uuid)?.is_some())
+}
+
 /// Whether a conductor has made the row yet.
 pub async fn exists(database: &Database, uuid: ClusterUuid) -> Result<bool, ApiFault> {
     let found = database

@@ -34,6 +34,8 @@ pub enum Form {
     ListOfStrings,
     /// The two links of a resource.
     Links,
+    /// What happened to an operation.
+    Events,
 }
 
 /// A kind of view: one bit, so that an attribute can stand in several.

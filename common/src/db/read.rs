@@ -12,6 +12,7 @@ pub mod clusters;
 pub mod federations;
 pub mod key_pairs;
 pub mod node_groups;
+pub mod operations;
 pub mod page;
 pub mod records;
 pub mod tenancy;

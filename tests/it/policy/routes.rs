@@ -311,6 +311,14 @@ fn table() -> Vec<Row> {
             UNANSWERED,
             json!({"cluster_template": PUBLIC}),
         ),
+        row(
+            ("get", "/v1/clusters/{ident}/operations"),
+            &of("/operations"),
+            Readers,
+            Thing,
+            200,
+            none.clone(),
+        ),
         // Node groups.
         row(
             ("get", "/v1/clusters/{ident}/nodegroups"),

@@ -66,7 +66,7 @@ section! {
         shutdown_delay: Duration as Seconds = Duration::ZERO, ours true;
         /// Seconds that running requests get to end when the API stops, after shutdown_delay.
         shutdown_timeout: Duration as Seconds = Duration::from_secs(30), ours true;
-        /// address:port for operators, without authentication: /metrics and health checks; empty: none.
+        /// address:port for operators, without authentication: /ui, /metrics and health checks; empty: none.
         admin_listen: Option<SocketAddr> as Opt<Listen> = None, ours true;
     }
 }

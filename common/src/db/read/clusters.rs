@@ -1,5 +1,7 @@
 //! Reading clusters.
 
+use std::collections::HashMap;
+
 use diesel::dsl::count_star;
 use diesel::prelude::*;
 
@@ -194,4 +196,19 @@ fn filtered(filter: &Filter) -> Boxed<'static> {
         query = query.filter(count_of(true, wanted));
     }
     query
+}
+
+/// The names of those of these clusters that exist and have one.
+///
+/// # Errors
+/// When the database fails.
+pub fn names(conn: &mut AnyConnection, uuids: &[&str]) -> Result<HashMap<String, String>, DbError> {
+    let found: Vec<(Option<String>, Option<String>)> = cluster::table
+        .filter(cluster::uuid.eq_any(uuids))
+        .select((cluster::uuid, cluster::name))
+        .load(conn)?;
+    Ok(found
+        .into_iter()
+        .filter_map(|(uuid, name)| uuid.zip(name))
+        .collect())
 }
