@@ -16,6 +16,7 @@ mod bad_input;
 mod bench;
 mod broker;
 mod certificates;
+mod clients;
 mod conductor_process;
 mod config_dialect;
 mod database;

@@ -21,6 +21,8 @@ use crate::rest::IMAGE;
 use crate::run_dir::{base, run_dir};
 use crate::server::ServerProcess;
 
+/// Where the catalog has them.
+pub const REGION: &str = "RegionOne";
 /// They make their databases first, on a machine with other work.
 const START_WITHIN: Duration = Duration::from_secs(300);
 
@@ -130,6 +132,32 @@ impl CloudServices {
             ports,
             _processes: processes,
         })
+    }
+
+    /// Options of a `magnum-api` that asks Keystone who its clients are, and all five what requests name.
+    pub fn options(&self) -> Vec<(&'static str, &'static str, String)> {
+        let url = self.openstack.keystone_url();
+        let mut options = vec![("api", "auth_strategy", "keystone".to_owned())];
+        options.extend(
+            [
+                ("www_authenticate_uri", url.as_str()),
+                ("auth_url", &url),
+                ("auth_type", "password"),
+                ("username", "magnum"),
+                ("password", PASSWORD),
+                ("project_name", "service"),
+                ("user_domain_name", "Default"),
+                ("project_domain_name", "Default"),
+                ("region_name", REGION),
+            ]
+            .map(|(option, value)| ("keystone_authtoken", option, value.to_owned())),
+        );
+        // Other tests have lines of their own in the catalog, in other regions.
+        options.extend(
+            ["glance_client", "nova_client", "neutron_client", "cinder_client"]
+                .map(|section| (section, "region_name", REGION.to_owned())),
+        );
+        options
     }
 
     /// Where a service listens.
@@ -261,7 +289,7 @@ async fn list(people: &People, service: Service, url: &str) -> Result<()> {
     let made = people.administrate(Method::POST, "/services", made).await?;
     for interface in ["public", "internal"] {
         let endpoint = json!({"endpoint": {
-            "service_id": made["service"]["id"], "interface": interface, "region_id": "RegionOne", "url": url}});
+            "service_id": made["service"]["id"], "interface": interface, "region_id": REGION, "url": url}});
         people.administrate(Method::POST, "/endpoints", endpoint).await?;
     }
     Ok(())

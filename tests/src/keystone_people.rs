@@ -5,6 +5,7 @@ use chrono::TimeDelta;
 use magnum_common::clock::utc_now;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 use crate::openstack::{OpenStack, PASSWORD, Session};
 
@@ -164,6 +165,9 @@ impl People {
 
     /// A service in the catalog, unless there is one of this type, with one endpoint.
     pub async fn service(&self, kind: &str, name: &str) -> Result<()> {
+        // Tests that look at the same time would each make one.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+        let _alone = ONE_AT_A_TIME.lock().await;
         let found = self
             .administrate(Method::GET, &format!("/services?type={kind}"), Value::Null)
             .await?;

@@ -142,10 +142,17 @@ impl OpenStack {
 
     /// The same with any service, under one of its interfaces.
     pub async fn region_of(&self, service: &str, interface: &str, url: &str) -> Result<String> {
-        let admin = self.log_in("admin", "admin").await?;
         let region = format!("region-{}", uuid::Uuid::new_v4().simple());
+        let admin = self.log_in("admin", "admin").await?;
         let made = json!({ "region": { "id": region } });
         admin.keystone(Method::POST, "/regions", made).await?;
+        self.list(&region, service, interface, url).await?;
+        Ok(region)
+    }
+
+    /// Puts one more endpoint of a service into a region of the catalog.
+    pub async fn list(&self, region: &str, service: &str, interface: &str, url: &str) -> Result<()> {
+        let admin = self.log_in("admin", "admin").await?;
         let services = admin
             .keystone(Method::GET, &format!("/services?type={service}"), Value::Null)
             .await?;
@@ -153,7 +160,7 @@ impl OpenStack {
         let endpoint = json!({ "endpoint": {
             "interface": interface, "region_id": region, "service_id": service, "url": url } });
         admin.keystone(Method::POST, "/endpoints", endpoint).await?;
-        Ok(region)
+        Ok(())
     }
 
     /// A token for a user of one of the projects.
