@@ -1,9 +1,10 @@
-//! What people have on their side, with everything real behind it: the command `openstack coe`, python-magnumclient
-//! and openstacksdk, as users of two projects that the real Keystone knows, before our API
+//! What people have on their side, with everything real behind it: the command `openstack coe`, python-magnumclient,
+//! openstacksdk and tempest with Magnum's plugin, as users of two projects that the real Keystone knows, before our API
 //! and our conductor over RabbitMQ and MariaDB. Images, flavors, networks and key pairs are looked up in the real Glance,
 //! Nova and Neutron.
 
 mod commands;
 mod libraries;
 mod refusals;
+mod tempest;
 mod world;
