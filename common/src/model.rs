@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 
 pub use cluster::Cluster;
 pub use cluster_template::ClusterTemplate;
-pub use node_group::{NodeGroup, Role};
+pub use node_group::{NodeCounts, NodeGroup, Role};
 pub use records::{Federation, MagnumService, Quota, X509KeyPair};
 pub use status::{Action, ClusterStatus, HealthStatus, Outcome};
 

@@ -84,6 +84,10 @@ const HOW: &[(&str, How)] = &[
         "cargo run --release -p magnum-tests --bin bench -- sweep",
         As("bench sweep --help"),
     ),
+    (
+        "cargo run --release -p magnum-tests --bin bench -- rest",
+        As("bench rest --help"),
+    ),
     // docs/configuration.md
     ("magnum-conductor config sample", AsWritten),
     ("magnum-conductor config reference", AsWritten),

@@ -16,12 +16,15 @@
 
 mod calls;
 mod casts;
+mod cloud;
 mod create;
+mod http_load;
 mod journal;
 mod load;
 mod measure;
 mod objects;
 mod report;
+mod rest;
 mod serve;
 mod site;
 mod sweep;
@@ -32,6 +35,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use magnum_api_shim::cli as api;
 use magnum_conductor::cli;
 use magnum_conductor::drivers::exec::guard::{self, GuardArgs};
 
@@ -43,6 +47,7 @@ pub use casts::Casts;
 pub use create::Create;
 pub use objects::Objects;
 pub use report::Report;
+pub use rest::RestApi;
 pub use sweep::Sweep;
 
 /// The command line.
@@ -65,12 +70,17 @@ pub enum Command {
     Create(Create),
     /// One look at every cluster in progress, by several conductors: queries, processor time, memory, start
     Sweep(Sweep),
+    /// GET one cluster, lists of 100 and 1,000, POST of a cluster: our API and the real Magnum's
+    Rest(RestApi),
     /// One contestant's server, started by the others.
     #[command(hide = true)]
     Serve(serve::Serve),
     /// The conductor, started by the others.
     #[command(hide = true)]
     Conductor(cli::Arguments),
+    /// The API, started by the others.
+    #[command(hide = true)]
+    Api(api::Arguments),
     /// The guard of a driver's program: started by the conductor itself.
     #[command(name = guard::SUB_COMMAND, hide = true)]
     Guard(GuardArgs),
@@ -92,11 +102,13 @@ pub fn main(command: Command) -> ExitCode {
     let outcome = match command {
         Command::Guard(args) => return guard::run(&args, Stdio::inherit()).into(),
         Command::Conductor(arguments) => return cli::main(arguments),
+        Command::Api(arguments) => return api::main(&arguments),
         Command::Serve(serve) => block_on(serve.run()),
         Command::Casts(casts) => block_on(on_own_servers(async |ground| casts.run(ground).await)),
         Command::Calls(calls) => block_on(on_own_servers(async |ground| calls.run(ground).await)),
         Command::Objects(objects) => block_on(on_own_servers(async |ground| objects.run(ground).await)),
         Command::Create(create) => block_on(on_own_servers(async |ground| create.run(ground).await)),
+        Command::Rest(rest) => block_on(on_own_servers(async |ground| rest.run(ground).await)),
         Command::Sweep(sweep) => block_on(on_own_servers(async |ground| sweep.run(ground).await)),
     };
     match outcome {

@@ -45,6 +45,8 @@ pub enum Served {
     Script,
     /// `magnum.wsgi.api` under gunicorn: the API reads the database itself.
     Wsgi,
+    /// The same with so many processes of one thread each, gunicorn's default kind.
+    Processes(u8),
 }
 
 /// A configuration for Python's programs, and the stand-in cloud.
@@ -68,6 +70,8 @@ impl fmt::Debug for PythonMagnum {
 pub struct PythonApi {
     /// The process group.
     pub program: Program,
+    /// Where it listens, on this machine.
+    pub port: u16,
     /// A client: `anna`, of the project [`NORTH`].
     pub rest: Rest,
 }
@@ -202,20 +206,25 @@ impl PythonMagnum {
         let config = config.write(&self.folder.join(format!("api-{port}.conf")))?;
         let launch = match served {
             Served::Script => self.launch("python-api", "magnum-api")?.config(&config),
-            Served::Wsgi => self
-                .launch("python-wsgi-api", "gunicorn")?
-                .args(["--workers=1", "--threads=4", "--bind"])
-                .args([format!("127.0.0.1:{port}")])
-                .args(["--pythonpath".as_ref(), peers().as_os_str()])
-                .args(["magnum_wsgi:application"])
-                .env("MAGNUM_TEST_CONFIG", &config),
+            Served::Wsgi => self.gunicorn(1, 4, port, &config)?,
+            Served::Processes(processes) => self.gunicorn(processes, 1, port, &config)?,
         };
         let program = launch
             .ready_when(Ready::Http(format!("http://127.0.0.1:{port}/healthcheck")))
             .start()
             .await?;
         let rest = Rest::new(&format!("http://127.0.0.1:{port}/v1")).with_token("token-of-anna");
-        Ok(PythonApi { program, rest })
+        Ok(PythonApi { program, port, rest })
+    }
+
+    fn gunicorn(&self, processes: u8, threads: u8, port: u16, config: &Path) -> Result<Launch> {
+        Ok(self
+            .launch("python-wsgi-api", "gunicorn")?
+            .args([format!("--workers={processes}"), format!("--threads={threads}")])
+            .args(["--bind".to_owned(), format!("127.0.0.1:{port}")])
+            .args(["--pythonpath".as_ref(), peers().as_os_str()])
+            .args(["magnum_wsgi:application"])
+            .env("MAGNUM_TEST_CONFIG", config))
     }
 
     /// Magnum's own objects and database layer, driven by JSON lines (`tests/peers/magnum_rows.py`).

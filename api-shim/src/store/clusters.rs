@@ -7,14 +7,18 @@ use magnum_common::db::read::{self, SortKey, Tenancy};
 use magnum_common::db::{AnyConnection, Database, DbError};
 use magnum_common::error::Fault;
 use magnum_common::ids::{ClusterUuid, TemplateUuid};
-use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup, Role};
+use magnum_common::model::{Cluster, ClusterTemplate, NodeCounts, NodeGroup, Role};
 
 use super::{Failure, Ident, only, page_of, reading};
 use crate::faults::ApiFault;
 use crate::validation::query::Paging;
+use crate::views::cluster::Parts;
+
+/// Clusters, each with the number of its nodes.
+pub type CountedClusters = Vec<(Cluster, NodeCounts)>;
 
 /// A page of clusters with what belongs to them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ClusterPage {
     /// In order.
     pub clusters: Vec<Cluster>,
@@ -23,51 +27,69 @@ pub struct ClusterPage {
 }
 
 impl ClusterPage {
-    /// The node groups of one of the clusters.
-    pub fn node_groups_of(&self, cluster: &Cluster) -> &[NodeGroup] {
-        self.node_groups.get(&cluster.uuid).map_or(&[], Vec::as_slice)
-    }
-
-    /// The template of one of the clusters; read for long views only.
-    pub fn template_of(&self, cluster: &Cluster) -> Option<&ClusterTemplate> {
-        self.templates.get(&cluster.cluster_template_id)
+    /// One of the clusters, with its node groups and its template.
+    pub fn parts<'a>(&'a self, cluster: &'a Cluster) -> Parts<'a> {
+        Parts {
+            cluster,
+            node_groups: self.node_groups.get(&cluster.uuid).map_or(&[], Vec::as_slice),
+            template: self.templates.get(&cluster.cluster_template_id),
+        }
     }
 }
 
-/// One page of the clusters that the caller may see; `with_templates` for long views.
+/// One page of the clusters that the caller may see, for short views.
 pub async fn page(
     database: &Database,
     context: &RequestContext,
     paging: Paging,
-    with_templates: bool,
+) -> Result<CountedClusters, ApiFault> {
+    let tenancy = Tenancy::of(context);
+    reading(database, move |connection| {
+        let clusters = list(connection, &tenancy, &paging)?;
+        let mut counts = read::node_groups::counts(connection, &uuids(&clusters))?;
+        let counted = clusters.into_iter().map(|cluster| {
+            let nodes = counts.remove(&cluster.uuid).unwrap_or_default();
+            (cluster, nodes)
+        });
+        Ok(counted.collect())
+    })
+    .await
+}
+
+/// The same page for long views.
+pub async fn detailed_page(
+    database: &Database,
+    context: &RequestContext,
+    paging: Paging,
 ) -> Result<ClusterPage, ApiFault> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
-        let after = match &paging.marker {
-            None => None,
-            Some(marker) => {
-                let uuid = ClusterUuid::from(marker.as_str());
-                let cluster = read::clusters::find_by_uuid(connection, &tenancy, &uuid)?;
-                cluster.ok_or_else(|| Fault::cluster_not_found(marker))?.id
-            }
-        };
-        let page = page_of(&paging, SortKey::of_cluster(&paging.sort_key), after)?;
-        let filter = read::clusters::Filter::default();
-        let clusters = read::clusters::list(connection, &tenancy, &filter, &page)?;
-        let uuids: Vec<ClusterUuid> = clusters.iter().map(|cluster| cluster.uuid.clone()).collect();
-        let node_groups = read::node_groups::of_clusters(connection, &uuids)?;
-        let templates = if with_templates {
-            templates_of(connection, &clusters)?
-        } else {
-            HashMap::new()
-        };
+        let clusters = list(connection, &tenancy, &paging)?;
         Ok(ClusterPage {
+            node_groups: read::node_groups::of_clusters(connection, &uuids(&clusters))?,
+            templates: templates_of(connection, &clusters)?,
             clusters,
-            node_groups,
-            templates,
         })
     })
     .await
+}
+
+fn list(connection: &mut AnyConnection, tenancy: &Tenancy, paging: &Paging) -> Result<Vec<Cluster>, Failure> {
+    let after = match &paging.marker {
+        None => None,
+        Some(marker) => {
+            let uuid = ClusterUuid::from(marker.as_str());
+            let cluster = read::clusters::find_by_uuid(connection, tenancy, &uuid)?;
+            cluster.ok_or_else(|| Fault::cluster_not_found(marker))?.id
+        }
+    };
+    let page = page_of(paging, SortKey::of_cluster(&paging.sort_key), after)?;
+    let filter = read::clusters::Filter::default();
+    Ok(read::clusters::list(connection, tenancy, &filter, &page)?)
+}
+
+fn uuids(clusters: &[Cluster]) -> Vec<ClusterUuid> {
+    clusters.iter().map(|cluster| cluster.uuid.clone()).collect()
 }
 
 fn templates_of(

@@ -23,19 +23,20 @@ use crate::request::{Body, Call, Ident};
 use crate::state::App;
 use crate::validation::query::{PAGING, Paging};
 use crate::validation::{body, cluster_template as rules, names, patch};
+use crate::views::collection::Page;
 use crate::{store, views};
 
 /// `GET /v1/clustertemplates`
-pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<Value>>, ApiFault> {
     page(&app, call, Rule::ClusterTemplateGetAll, "clustertemplates").await
 }
 
 /// `GET /v1/clustertemplates/detail`
-pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<Value>>, ApiFault> {
     page(&app, call, Rule::ClusterTemplateDetail, "clustertemplates/detail").await
 }
 
-async fn page(app: &App, mut call: Call, rule: Rule, resource: &str) -> Result<Json<Value>, ApiFault> {
+async fn page(app: &App, mut call: Call, rule: Rule, resource: &str) -> Result<Json<Page<Value>>, ApiFault> {
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
     call.widen(match rule {
         Rule::ClusterTemplateDetail => Rule::ClusterTemplateDetailAllProjects,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use magnum_common::drivers::{ImageProperties, check_distro};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::ClusterTemplate;
@@ -29,49 +30,38 @@ use crate::validation::cluster::create::NewCluster;
 use crate::validation::cluster::status::Change;
 use crate::validation::query::{Argument, PAGING, Paging};
 use crate::validation::{body, cluster, cluster_template, patch};
-use crate::views::cluster::Parts;
+use crate::views::cluster::{LONG, Parts, SINGLE};
 use crate::{store, views};
 
 /// `GET /v1/clusters`
-pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
-    page(&app, call, Rule::ClusterGetAll, "clusters").await
+pub async fn list(State(app): State<Arc<App>>, mut call: Call) -> Result<Response, ApiFault> {
+    let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
+    call.widen(Rule::ClusterGetAllAllProjects)?;
+    call.authorize_own(Rule::ClusterGetAll)?;
+    let page = store::clusters::page(&app.database, &call.context, paging.clone()).await?;
+    let items = page
+        .iter()
+        .map(|(cluster, nodes)| views::cluster::brief(cluster, *nodes, &call.base, call.version))
+        .collect();
+    let last = page.last().map(|(cluster, _)| cluster.uuid.as_str());
+    let page = views::collection::page(&call.base, "clusters", "clusters", items, last, &paging);
+    Ok(Json(page).into_response())
 }
 
 /// `GET /v1/clusters/detail`
-pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
-    page(&app, call, Rule::ClusterDetail, "clusters/detail").await
-}
-
-async fn page(app: &App, mut call: Call, rule: Rule, resource: &str) -> Result<Json<Value>, ApiFault> {
+pub async fn detail(State(app): State<Arc<App>>, mut call: Call) -> Result<Response, ApiFault> {
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
-    let long = rule == Rule::ClusterDetail;
-    call.widen(if long {
-        Rule::ClusterDetailAllProjects
-    } else {
-        Rule::ClusterGetAllAllProjects
-    })?;
-    call.authorize_own(rule)?;
-    let page = store::clusters::page(&app.database, &call.context, paging.clone(), long).await?;
-    let items: Vec<Value> = page
+    call.widen(Rule::ClusterDetailAllProjects)?;
+    call.authorize_own(Rule::ClusterDetail)?;
+    let page = store::clusters::detailed_page(&app.database, &call.context, paging.clone()).await?;
+    let items = page
         .clusters
         .iter()
-        .map(|cluster| {
-            let parts = Parts {
-                cluster,
-                node_groups: page.node_groups_of(cluster),
-                template: page.template_of(cluster),
-            };
-            if long {
-                views::cluster::full(parts, &call.base, call.version, false)
-            } else {
-                views::cluster::brief(parts, &call.base, call.version)
-            }
-        })
+        .map(|cluster| views::cluster::full(page.parts(cluster), &call.base, LONG, call.version))
         .collect();
     let last = page.clusters.last().map(|cluster| cluster.uuid.as_str());
-    Ok(Json(views::collection::page(
-        &call.base, resource, "clusters", items, last, &paging,
-    )))
+    let page = views::collection::page(&call.base, "clusters/detail", "clusters", items, last, &paging);
+    Ok(Json(page).into_response())
 }
 
 /// `GET /v1/clusters/{ident}`
@@ -79,7 +69,7 @@ pub async fn show(
     State(app): State<Arc<App>>,
     mut call: Call,
     Ident(ident): Ident,
-) -> Result<Json<Value>, ApiFault> {
+) -> Result<Response, ApiFault> {
     call.arguments(&[])?;
     call.widen(Rule::ClusterGetOneAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
@@ -90,7 +80,7 @@ pub async fn show(
         node_groups: &found.node_groups,
         template: found.template.as_ref(),
     };
-    Ok(Json(views::cluster::full(parts, &call.base, call.version, true)))
+    Ok(Json(views::cluster::full(parts, &call.base, SINGLE, call.version)).into_response())
 }
 
 /// `POST /v1/clusters`

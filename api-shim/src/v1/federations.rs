@@ -20,10 +20,11 @@ use crate::validation::body::Kind;
 use crate::validation::patch::{self, Membership};
 use crate::validation::query::{Argument, PAGING, Paging};
 use crate::validation::{body, federation as rules};
+use crate::views::collection::Page;
 use crate::{store, views};
 
 /// `GET /v1/federations`
-pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<Value>>, ApiFault> {
     page(
         &app,
         &call,
@@ -35,7 +36,7 @@ pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>
 }
 
 /// `GET /v1/federations/detail`
-pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<Value>>, ApiFault> {
     page(
         &app,
         &call,
@@ -52,7 +53,7 @@ async fn page(
     rule: Rule,
     resource: &str,
     view: fn(&Federation, &str) -> Value,
-) -> Result<Json<Value>, ApiFault> {
+) -> Result<Json<Page<Value>>, ApiFault> {
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
     call.authorize_own(rule)?;
     let found = store::federations::page(&app.database, &call.context, paging.clone()).await?;

@@ -28,6 +28,7 @@ use crate::validation::cluster::status::{self, Change};
 use crate::validation::node_group::{self, change, create as rules};
 use crate::validation::query::{Argument, LIMIT, MARKER, Paging, SORT_DIR, SORT_KEY};
 use crate::validation::{body, cluster_template, patch};
+use crate::views::collection::Page;
 use crate::{store, views};
 
 /// What every route checks first: the version, then the right to do it in the caller's project. An administrator
@@ -51,7 +52,7 @@ pub async fn list(
     State(app): State<Arc<App>>,
     mut call: Call,
     Ident(cluster): Ident,
-) -> Result<Json<Value>, ApiFault> {
+) -> Result<Json<Page<Value>>, ApiFault> {
     call.since(Version::NODE_GROUPS, "nodegroups")?;
     let arguments = call.arguments(ARGUMENTS)?;
     let paging = Paging::from_arguments(&arguments, app.max_limit)?;

@@ -12,6 +12,7 @@ use crate::policy::{Rule, Target};
 use crate::request::{Call, Ident};
 use crate::state::App;
 use crate::validation::query::{PAGING, Paging};
+use crate::views::collection::Page;
 use crate::views::operation::{self, FOR_ADMINISTRATORS, FOR_OWNERS};
 use crate::{store, views};
 
@@ -24,7 +25,7 @@ pub async fn list(
     State(app): State<Arc<App>>,
     mut call: Call,
     Ident(cluster): Ident,
-) -> Result<Json<Value>, ApiFault> {
+) -> Result<Json<Page<Value>>, ApiFault> {
     call.since(Version::OPERATIONS, "operations")?;
     let arguments = call.arguments(PAGING)?;
     let paging = Paging::from_arguments(&arguments, app.max_limit.min(MOST))?;

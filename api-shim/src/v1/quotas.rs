@@ -15,6 +15,7 @@ use crate::state::App;
 use crate::validation::body::Kind;
 use crate::validation::query::{Argument, LIMIT, NUMBERED_MARKER, Paging, SORT_DIR, SORT_KEY};
 use crate::validation::{body, quota as rules};
+use crate::views::collection::Page;
 use crate::{store, views};
 
 fn authorize(call: &Call, rule: Rule) -> Result<(), ApiFault> {
@@ -31,7 +32,7 @@ pub const ARGUMENTS: &[Argument] = &[
 ];
 
 /// `GET /v1/quotas`: of the caller's project, or of all.
-pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<Value>>, ApiFault> {
     let arguments = call.arguments(ARGUMENTS)?;
     let paging = Paging::numbered(&arguments, app.max_limit)?;
     let all = arguments.boolean("all_tenants")?.unwrap_or(false);

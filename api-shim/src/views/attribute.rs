@@ -3,8 +3,13 @@
 //! A row says what the attribute is called, of which form it is, whether it can be null, in which views and versions
 //! it stands, and how it is read off a resource. Order in the table is order in the answer.
 
-use serde_json::{Map, Value};
+use std::fmt;
 
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::cell::Cell;
 use crate::microversion::Version;
 
 /// What an attribute's value looks like.
@@ -63,7 +68,7 @@ pub struct Attribute<R: Shown + ?Sized> {
     /// The first version that does not have it any more.
     pub until: Option<Version>,
     /// `None`: absent.
-    pub value: for<'a, 'b> fn(&'b R::Parts<'a>) -> Option<Value>,
+    pub value: for<'a, 'b> fn(&'b R::Parts<'a>) -> Option<Cell<'b>>,
 }
 
 impl<R: Shown + ?Sized> Attribute<R> {
@@ -73,22 +78,49 @@ impl<R: Shown + ?Sized> Attribute<R> {
     }
 }
 
-/// The resource as a client of `version` sees it in this view.
-pub fn render<R: Shown>(parts: &R::Parts<'_>, view: View, version: Version) -> Value {
-    let mut shown = Map::new();
-    for attribute in R::ATTRIBUTES
-        .iter()
-        .filter(|attribute| attribute.is_in(view, version))
-    {
-        if let Some(value) = (attribute.value)(parts) {
-            shown.insert(attribute.name.to_owned(), value);
-        }
+/// A resource as a client of `version` sees it in this view: written straight into the answer.
+pub struct Rendered<'p, R: Shown + ?Sized> {
+    parts: R::Parts<'p>,
+    view: View,
+    version: Version,
+}
+
+impl<'p, R: Shown> Rendered<'p, R> {
+    /// Of these parts.
+    pub fn new(parts: R::Parts<'p>, view: View, version: Version) -> Self {
+        Self { parts, view, version }
     }
-    Value::Object(shown)
+}
+
+impl<R: Shown> Serialize for Rendered<'_, R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut shown = serializer.serialize_map(None)?;
+        for attribute in R::ATTRIBUTES
+            .iter()
+            .filter(|attribute| attribute.is_in(self.view, self.version))
+        {
+            if let Some(value) = (attribute.value)(&self.parts) {
+                shown.serialize_entry(attribute.name, &value)?;
+            }
+        }
+        shown.end()
+    }
+}
+
+impl<R: Shown> fmt::Debug for Rendered<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "view {} in {}", self.view, self.version)
+    }
+}
+
+/// The same as a tree, for what is small.
+pub fn render<R: Shown>(parts: R::Parts<'_>, view: View, version: Version) -> Value {
+    // Keys are texts and values plain, which always makes a tree.
+    serde_json::to_value(Rendered::<R>::new(parts, view, version)).unwrap_or_default()
 }
 
 /// Writes a table: `"name" [or null]: Form [, in VIEWS] [, maybe VIEWS] [, since VERSION] [, until VERSION] => value;`
-/// where `value` is JSON, or with `maybe` an option of it.
+/// where `value` makes a [`Cell`], or with `maybe` is an option of what does.
 macro_rules! attributes {
     ($resource:ty, $parts:ident; $($name:literal $(or $null:ident)? : $form:expr $(, in $views:expr)?
         $(, maybe $optional:expr)? $(, since $since:expr)? $(, until $until:expr)? => $value:expr;)*) => {
@@ -112,12 +144,14 @@ macro_rules! attributes {
     (@or $default:expr) => { $default };
     (@option $given:expr) => { Some($given) };
     (@option) => { None };
-    (@value $parts:ident, $value:expr, $optional:expr) => { |$parts| $value };
+    (@value $parts:ident, $value:expr, $optional:expr) => {
+        |$parts| $value.map($crate::views::cell::Cell::from)
+    };
     (@value $parts:ident, $value:expr) => {
         |$parts| {
             // Not every attribute is read off something.
             let _ = $parts;
-            Some(serde_json::json!($value))
+            Some($crate::views::cell::Cell::from($value))
         }
     };
 }

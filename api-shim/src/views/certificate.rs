@@ -2,7 +2,7 @@
 
 use magnum_common::ids::ClusterUuid;
 use magnum_common::objects::records::Certificate;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::attribute::{self, Shown, View, attributes};
 use super::links;
@@ -24,18 +24,14 @@ pub struct Seen<'a> {
 #[derive(Debug)]
 pub struct CertificateView;
 
-fn if_set(text: &Option<String>) -> Option<Value> {
-    text.as_ref().map(|text| json!(text))
-}
-
 impl Shown for CertificateView {
     type Parts<'a> = Seen<'a>;
     attributes! { Self, seen;
         "cluster_uuid": Uuid => seen.cluster;
-        "links": Links => links::pair(seen.base, &format!("certificates/{}", seen.cluster));
-        "csr": Text, in FULL, maybe FULL => if_set(&seen.certificate.csr);
-        "pem": Text, in FULL, maybe FULL => if_set(&seen.certificate.pem);
-        "ca_cert_type": Choice(KINDS), in FULL, maybe FULL => if_set(&seen.certificate.ca_cert_type);
+        "links": Links => links::pair(seen.base, format!("certificates/{}", seen.cluster));
+        "csr": Text, in FULL, maybe FULL => seen.certificate.csr.as_ref();
+        "pem": Text, in FULL, maybe FULL => seen.certificate.pem.as_ref();
+        "ca_cert_type": Choice(KINDS), in FULL, maybe FULL => seen.certificate.ca_cert_type.as_ref();
     }
 }
 
@@ -46,5 +42,5 @@ pub fn show(certificate: &Certificate, cluster: &ClusterUuid, base: &str) -> Val
         cluster,
         base,
     };
-    attribute::render::<CertificateView>(&seen, FULL, Version::MAX)
+    attribute::render::<CertificateView>(seen, FULL, Version::MAX)
 }

@@ -4,7 +4,7 @@ use magnum_common::model::Federation;
 use serde_json::Value;
 
 use super::attribute::{self, Shown, View, attributes};
-use super::{links, time};
+use super::links;
 use crate::microversion::Version;
 
 /// The form in lists.
@@ -28,15 +28,15 @@ impl Shown for FederationView {
     type Parts<'a> = Seen<'a>;
     attributes! { Self, seen;
         "uuid": Uuid => seen.uuid;
-        "name" or null: Text => seen.federation.name;
-        "hostcluster_id" or null: Text => seen.federation.hostcluster_id;
-        "member_ids": Texts => seen.federation.member_ids;
-        "status" or null: Text => seen.federation.status;
-        "properties": Anything => seen.federation.properties;
-        "links": Links => links::pair(seen.base, &format!("federations/{}", seen.uuid));
-        "status_reason" or null: Text, in FULL => seen.federation.status_reason;
-        "created_at" or null: Time, in FULL => time(seen.federation.created_at);
-        "updated_at" or null: Time, in FULL => time(seen.federation.updated_at);
+        "name" or null: Text => &seen.federation.name;
+        "hostcluster_id" or null: Text => &seen.federation.hostcluster_id;
+        "member_ids": Texts => &seen.federation.member_ids;
+        "status" or null: Text => &seen.federation.status;
+        "properties": Anything => &seen.federation.properties;
+        "links": Links => links::pair(seen.base, format!("federations/{}", seen.uuid));
+        "status_reason" or null: Text, in FULL => &seen.federation.status_reason;
+        "created_at" or null: Time, in FULL => &seen.federation.created_at;
+        "updated_at" or null: Time, in FULL => &seen.federation.updated_at;
     }
 }
 
@@ -46,7 +46,7 @@ fn show(federation: &Federation, base: &str, view: View) -> Value {
         uuid: federation.uuid.as_deref().unwrap_or_default(),
         base,
     };
-    attribute::render::<FederationView>(&seen, view, Version::MAX)
+    attribute::render::<FederationView>(seen, view, Version::MAX)
 }
 
 /// The short form.

@@ -4,7 +4,6 @@ use magnum_common::model::{MagnumService, Timestamp};
 use serde_json::Value;
 
 use super::attribute::{self, Shown, View, attributes};
-use super::time;
 use crate::microversion::Version;
 
 /// The only form.
@@ -24,15 +23,15 @@ pub struct ServiceView;
 impl Shown for ServiceView {
     type Parts<'a> = Seen<'a>;
     attributes! { Self, seen;
-        "host" or null: Text => seen.service.host;
-        "binary" or null: Text => seen.service.binary;
+        "host" or null: Text => &seen.service.host;
+        "binary" or null: Text => &seen.service.binary;
         "state": Choice(&["up", "down"]) => if seen.is_up { "up" } else { "down" };
-        "id" or null: Integer => seen.service.id;
-        "report_count": Integer => seen.service.report_count;
-        "disabled" or null: Boolean => seen.service.disabled;
-        "disabled_reason" or null: Text => seen.service.disabled_reason;
-        "created_at" or null: Time => time(seen.service.created_at);
-        "updated_at" or null: Time => time(seen.service.updated_at);
+        "id" or null: Integer => &seen.service.id;
+        "report_count": Integer => &seen.service.report_count;
+        "disabled" or null: Boolean => &seen.service.disabled;
+        "disabled_reason" or null: Text => &seen.service.disabled_reason;
+        "created_at" or null: Time => &seen.service.created_at;
+        "updated_at" or null: Time => &seen.service.updated_at;
     }
 }
 
@@ -42,5 +41,5 @@ pub fn show(service: &MagnumService, now: Timestamp, down_after: i64) -> Value {
         service,
         is_up: service.is_up(now, down_after),
     };
-    attribute::render::<ServiceView>(&seen, FULL, Version::MAX)
+    attribute::render::<ServiceView>(seen, FULL, Version::MAX)
 }

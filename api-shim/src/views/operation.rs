@@ -6,10 +6,10 @@
 
 use chrono::DateTime;
 use magnum_common::db::read::operations::{Operation, OperationEvent};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::attribute::{self, Shown, View, attributes};
-use super::time;
+use super::cell::Cell;
 use crate::microversion::Version;
 
 /// For whoever may see the cluster.
@@ -36,12 +36,12 @@ impl Seen<'_> {
     }
 
     /// A time that means something only until the end.
-    fn ahead(&self, ms: Option<i64>) -> Value {
+    fn ahead(&self, ms: Option<i64>) -> Cell<'_> {
         at(ms.filter(|_| self.operation.ended_ms.is_none()))
     }
 
-    fn events(&self) -> Vec<Value> {
-        let shown = |event| attribute::render::<EventView>(&event, self.view, self.version);
+    fn events(&self) -> Value {
+        let shown = |event| attribute::render::<EventView>(event, self.view, self.version);
         self.events.iter().map(shown).collect()
     }
 }
@@ -53,33 +53,33 @@ pub struct OperationView;
 impl Shown for OperationView {
     type Parts<'a> = Seen<'a>;
     attributes! { Self, seen;
-        "uuid": Uuid => seen.operation.uuid;
-        "kind": Text => seen.operation.kind;
-        "cluster_uuid": Uuid => seen.operation.cluster_uuid;
-        "state": Text => seen.operation.state;
-        "step" or null: Text => seen.operation.step;
-        "attempts": Integer => seen.operation.attempts;
-        "failures": Integer => seen.operation.failures;
+        "uuid": Uuid => &seen.operation.uuid;
+        "kind": Text => &seen.operation.kind;
+        "cluster_uuid": Uuid => &seen.operation.cluster_uuid;
+        "state": Text => &seen.operation.state;
+        "step" or null: Text => &seen.operation.step;
+        "attempts": Integer => &seen.operation.attempts;
+        "failures": Integer => &seen.operation.failures;
         "reason" or null: Text => seen.reason();
-        "progress" or null: Text => seen.operation.progress_text;
-        "stop_requested": Boolean => seen.operation.stop_requested;
-        "request_id" or null: Text => seen.operation.request_id;
-        "project_id" or null: Text => seen.operation.project_id;
-        "user_id" or null: Text => seen.operation.user_id;
-        "driver" or null: Text => seen.operation.driver;
-        "driver_version" or null: Text => seen.operation.driver_version;
+        "progress" or null: Text => &seen.operation.progress_text;
+        "stop_requested": Boolean => &seen.operation.stop_requested;
+        "request_id" or null: Text => &seen.operation.request_id;
+        "project_id" or null: Text => &seen.operation.project_id;
+        "user_id" or null: Text => &seen.operation.user_id;
+        "driver" or null: Text => &seen.operation.driver;
+        "driver_version" or null: Text => &seen.operation.driver_version;
         "created_at": Time => at(Some(seen.operation.created_ms));
         "updated_at": Time => at(Some(seen.operation.updated_ms));
         "ended_at" or null: Time => at(seen.operation.ended_ms);
         "next_attempt_at" or null: Time => seen.ahead(seen.operation.next_attempt_ms);
         "deadline_at" or null: Time => seen.ahead(seen.operation.deadline_ms);
         "events": Events => seen.events();
-        "conductor" or null: Text, in ADMIN, maybe ADMIN => Some(json!(seen.operation.owner));
-        "lease_epoch": Integer, in ADMIN, maybe ADMIN => Some(json!(seen.operation.lease_epoch));
+        "conductor" or null: Text, in ADMIN, maybe ADMIN => Some(&seen.operation.owner);
+        "lease_epoch": Integer, in ADMIN, maybe ADMIN => Some(&seen.operation.lease_epoch);
         "lease_expires_at" or null: Time, in ADMIN, maybe ADMIN
             => Some(at(seen.operation.lease_expires_ms.filter(|ms| *ms > 0)));
-        "message_id" or null: Text, in ADMIN, maybe ADMIN => Some(json!(seen.operation.message_id));
-        "answer_pending": Boolean, in ADMIN, maybe ADMIN => Some(json!(seen.operation.reply_pending));
+        "message_id" or null: Text, in ADMIN, maybe ADMIN => Some(&seen.operation.message_id);
+        "answer_pending": Boolean, in ADMIN, maybe ADMIN => Some(&seen.operation.reply_pending);
     }
 }
 
@@ -90,13 +90,13 @@ pub struct EventView;
 impl Shown for EventView {
     type Parts<'a> = &'a OperationEvent;
     attributes! { Self, event;
-        "event": Text => event.kind;
-        "step" or null: Text => event.step;
-        "attempt": Integer => event.attempt;
+        "event": Text => &event.kind;
+        "step" or null: Text => &event.step;
+        "attempt": Integer => &event.attempt;
         "at": Time => at(Some(event.at_ms));
-        "conductor" or null: Text, in ADMIN, maybe ADMIN => Some(json!(event.conductor));
-        "lease_epoch": Integer, in ADMIN, maybe ADMIN => Some(json!(event.epoch));
-        "detail" or null: Text, in ADMIN, maybe ADMIN => Some(json!(event.detail));
+        "conductor" or null: Text, in ADMIN, maybe ADMIN => Some(&event.conductor);
+        "lease_epoch": Integer, in ADMIN, maybe ADMIN => Some(&event.epoch);
+        "detail" or null: Text, in ADMIN, maybe ADMIN => Some(&event.detail);
     }
 }
 
@@ -108,18 +108,18 @@ pub fn show(operation: &Operation, events: &[OperationEvent], view: View, versio
         view,
         version,
     };
-    attribute::render::<OperationView>(&seen, view, version)
+    attribute::render::<OperationView>(seen, view, version)
 }
 
-fn at(ms: Option<i64>) -> Value {
-    time(
-        ms.and_then(DateTime::from_timestamp_millis)
-            .map(|at| at.naive_utc()),
-    )
+fn at<'c>(ms: Option<i64>) -> Cell<'c> {
+    let at = ms.and_then(DateTime::from_timestamp_millis);
+    at.map_or(Cell::Null, |at| Cell::Time(at.naive_utc()))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn operation() -> Operation {

@@ -4,7 +4,6 @@ use magnum_common::model::Quota;
 use serde_json::Value;
 
 use super::attribute::{self, Shown, View, attributes};
-use super::time;
 use crate::microversion::Version;
 use crate::validation::quota::CLUSTER;
 
@@ -20,14 +19,14 @@ pub const ANY: View = SET | DEFAULT;
 pub struct QuotaView;
 
 impl Shown for QuotaView {
-    type Parts<'a> = Quota;
+    type Parts<'a> = &'a Quota;
     attributes! { Self, quota;
-        "id": Integer, in SET, maybe DEFAULT => quota.id.map(Value::from);
-        "hard_limit": Integer => quota.hard_limit;
-        "project_id" or null: Text => quota.project_id;
-        "resource" or null: Text => quota.resource;
-        "created_at" or null: Time, in SET, maybe DEFAULT => Some(time(quota.created_at));
-        "updated_at" or null: Time, in SET, maybe DEFAULT => Some(time(quota.updated_at));
+        "id": Integer, in SET, maybe DEFAULT => quota.id.as_ref();
+        "hard_limit": Integer => &quota.hard_limit;
+        "project_id" or null: Text => &quota.project_id;
+        "resource" or null: Text => &quota.resource;
+        "created_at" or null: Time, in SET, maybe DEFAULT => Some(&quota.created_at);
+        "updated_at" or null: Time, in SET, maybe DEFAULT => Some(&quota.updated_at);
     }
 }
 

@@ -48,12 +48,15 @@ pub fn v1(base: &str) -> Value {
         "stats",
         "federations",
     ] {
-        document.insert(name.into(), links::pair(base, &format!("{name}/")));
+        document.insert(name.into(), json!(links::pair(base, format!("{name}/"))));
     }
     document.insert(
         "nodegroups".into(),
-        links::pair(base, "clusters/{cluster_id}/nodegroups"),
+        json!(links::pair(base, "clusters/{cluster_id}/nodegroups".to_owned())),
     );
-    document.insert("credentials".into(), links::pair(base, "credentials/"));
+    document.insert(
+        "credentials".into(),
+        json!(links::pair(base, "credentials/".to_owned())),
+    );
     Value::Object(document)
 }

@@ -66,7 +66,39 @@ impl Role {
     }
 }
 
+/// Nodes of a cluster: sums over its groups.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeCounts {
+    /// Of groups of role `master`.
+    pub masters: i64,
+    /// Of all others.
+    pub workers: i64,
+}
+
+impl NodeCounts {
+    /// Of these groups.
+    pub fn of(groups: &[NodeGroup]) -> Self {
+        let mut counts = Self::default();
+        for group in groups {
+            counts.add(group.is_master(), group.node_count);
+        }
+        counts
+    }
+
+    /// With one group more.
+    pub fn add(&mut self, is_master: bool, nodes: i32) {
+        if is_master {
+            self.masters += i64::from(nodes);
+        } else {
+            self.workers += i64::from(nodes);
+        }
+    }
+}
+
 impl NodeGroup {
+    /// What a count that is NULL in an old row stands for.
+    pub const DEFAULT_NODE_COUNT: i32 = 1;
+
     /// A new group of `cluster_id` with everything else unset.
     pub fn new(
         uuid: NodeGroupUuid,
@@ -86,7 +118,7 @@ impl NodeGroup {
             flavor_id: None,
             image_id: None,
             node_addresses: Vec::new(),
-            node_count: 1,
+            node_count: Self::DEFAULT_NODE_COUNT,
             role: role.to_owned(),
             max_node_count: None,
             min_node_count: 0,

@@ -13,7 +13,11 @@ use diesel::sql_types::{BigInt, Text};
 use diesel::{Connection as _, MysqlConnection, QueryableByName, RunQueryDsl as _, sql_query};
 use magnum_common::config::DatabaseSection;
 use magnum_common::db::{self, Database, DbError};
+use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
+use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
 use magnum_common::secret::Secret;
+use magnum_conductor::operations::JournalError;
+use magnum_conductor::store;
 use tokio::process::Command;
 use tokio::time::Instant;
 
@@ -58,6 +62,9 @@ else
     echo '{"result": {"cluster": {"status": "CREATE_COMPLETE", "stack_id": "bench"}}}'
 fi
 "#;
+
+/// Rows of one statement that fills the tables.
+const ROWS: usize = 500;
 
 /// Where conductors work.
 pub(super) struct Site {
@@ -122,12 +129,63 @@ impl Site {
         PythonMagnum::on(Release::Magnum23, &self.config, record).await
     }
 
+    /// Makes clusters that a driver has begun with, each with its two default groups.
+    pub(super) async fn fill(&self, count: u64, status: ClusterStatus) -> Result<()> {
+        let template = template()?;
+        let database = self.open().await?;
+        let mut left = usize::try_from(count)?;
+        while left > 0 {
+            let part = left.min(ROWS);
+            left -= part;
+            let (mut clusters, mut groups) = (Vec::new(), Vec::new());
+            for _ in 0..part {
+                let mut cluster = Cluster::new(ClusterUuid::random(), template.uuid.clone());
+                cluster.name = Some("bench".to_owned());
+                cluster.project_id.clone_from(&template.project_id);
+                cluster.stack_id = Some("bench".to_owned());
+                cluster.status = Some(status);
+                for (name, role) in [("default-master", "master"), ("default-worker", "worker")] {
+                    let project = template.project_id.as_deref().unwrap_or_default();
+                    let mut group =
+                        NodeGroup::new(NodeGroupUuid::random(), name, cluster.uuid.clone(), project, role);
+                    group.status = Some(status);
+                    group.is_default = true;
+                    groups.push(group);
+                }
+                clusters.push(cluster);
+            }
+            database
+                .transaction::<_, JournalError, _>(move |conn| {
+                    store::clusters::insert(conn, &clusters)?;
+                    Ok(store::node_groups::insert(conn, &groups)?)
+                })
+                .await?;
+        }
+        Ok(())
+    }
+
     /// The number that a query selects as `n`.
     pub(super) async fn number(&self, query: &str) -> Result<u64> {
         let (url, query) = (self.database.plain_url(), query.to_owned());
         tokio::task::spawn_blocking(move || {
             let mut connection = MysqlConnection::establish(&url)?;
             number(&mut connection, &query)
+        })
+        .await?
+    }
+
+    /// Any cluster's uuid.
+    pub(super) async fn cluster(&self) -> Result<String> {
+        #[derive(QueryableByName)]
+        struct Uuid {
+            #[diesel(sql_type = Text)]
+            uuid: String,
+        }
+        let url = self.database.plain_url();
+        tokio::task::spawn_blocking(move || {
+            let mut connection = MysqlConnection::establish(&url)?;
+            let found = sql_query("SELECT uuid FROM cluster ORDER BY id LIMIT 1");
+            Ok(found.get_result::<Uuid>(&mut connection)?.uuid)
         })
         .await?
     }

@@ -8,14 +8,10 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
-use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
-use magnum_conductor::operations::JournalError;
-use magnum_conductor::store;
+use magnum_common::model::ClusterStatus;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::journal::template;
 use super::measure::Server;
 use super::report::{Goal, Report, Row, say};
 use super::site::{Eye, Site};
@@ -51,9 +47,6 @@ const BATCH: f64 = 500.0;
 
 /// How long a conductor without clusters is left alone before its figures are read.
 const IDLE: Duration = Duration::from_secs(5);
-
-/// Rows of one statement that fills the tables.
-const ROWS: usize = 500;
 
 struct Measured {
     clusters: u64,
@@ -131,7 +124,7 @@ impl Sweep {
             "sweep, ours: {clusters} clusters, {conductors} conductors"
         ));
         let site = Site::prepare(ground).await?;
-        fill(&site, clusters).await?;
+        site.fill(clusters, ClusterStatus::CreateInProgress).await?;
         let mut eye = site.eye().await?;
         let (before, began) = (eye.statements_of_ours().await?, Instant::now());
         let mut servers = Vec::new();
@@ -191,7 +184,7 @@ impl Sweep {
         sleep(Duration::from_secs(3)).await;
         let of_start = cpu_of_tree(idle.pid())?;
         idle.kill_group().await?;
-        fill(&site, self.few).await?;
+        site.fill(self.few, ClusterStatus::CreateInProgress).await?;
         let mut eye = site.eye().await?;
         let (queries, selects) = (eye.questions_of_magnum().await?, eye.counter("Com_select").await?);
         let spawned = Instant::now();
@@ -235,39 +228,4 @@ fn row(report: &mut Report, name: &'static str, measured: &Measured, conductors:
             Some(measured.start.as_secs_f64()),
         ],
     });
-}
-
-/// Clusters that a driver has begun with, each with its two default groups.
-async fn fill(site: &Site, count: u64) -> Result<()> {
-    let template = template()?;
-    let database = site.open().await?;
-    let mut left = usize::try_from(count)?;
-    while left > 0 {
-        let part = left.min(ROWS);
-        left -= part;
-        let (mut clusters, mut groups) = (Vec::new(), Vec::new());
-        for _ in 0..part {
-            let mut cluster = Cluster::new(ClusterUuid::random(), template.uuid.clone());
-            cluster.name = Some("bench".to_owned());
-            cluster.project_id.clone_from(&template.project_id);
-            cluster.stack_id = Some("bench".to_owned());
-            cluster.status = Some(ClusterStatus::CreateInProgress);
-            for (name, role) in [("default-master", "master"), ("default-worker", "worker")] {
-                let project = template.project_id.as_deref().unwrap_or_default();
-                let mut group =
-                    NodeGroup::new(NodeGroupUuid::random(), name, cluster.uuid.clone(), project, role);
-                group.status = Some(ClusterStatus::CreateInProgress);
-                group.is_default = true;
-                groups.push(group);
-            }
-            clusters.push(cluster);
-        }
-        database
-            .transaction::<_, JournalError, _>(move |conn| {
-                store::clusters::insert(conn, &clusters)?;
-                Ok(store::node_groups::insert(conn, &groups)?)
-            })
-            .await?;
-    }
-    Ok(())
 }

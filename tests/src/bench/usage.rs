@@ -32,17 +32,7 @@ pub(super) fn cpu_of_tree(pid: u32) -> Result<Duration> {
         let fields = stat.rsplit(')').next().unwrap_or_default();
         let used = fields.split_whitespace().skip(11).take(4);
         ticks += used.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>();
-        for task in std::fs::read_dir(format!("/proc/{pid}/task"))
-            .into_iter()
-            .flatten()
-        {
-            let children = std::fs::read_to_string(task?.path().join("children")).unwrap_or_default();
-            waiting.extend(
-                children
-                    .split_whitespace()
-                    .filter_map(|pid| pid.parse::<u32>().ok()),
-            );
-        }
+        waiting.extend(children(pid).unwrap_or_default());
     }
     Ok(Duration::from_secs_f64(ticks / TICKS))
 }
@@ -56,6 +46,35 @@ pub(super) fn rss_mib(pid: u32) -> Result<f64> {
         .context("no VmRSS")?;
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kib / 1024.0)
+}
+
+/// Memory of a process and its children in MiB, pages that they share counted once (PSS).
+pub(super) fn pss_mib_of_tree(pid: u32) -> Result<f64> {
+    let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    let line = rollup
+        .lines()
+        .find_map(|line| line.strip_prefix("Pss:"))
+        .context("no Pss")?;
+    let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
+    let mut mib = kib / 1024.0;
+    for child in children(pid)? {
+        mib += pss_mib_of_tree(child)?;
+    }
+    Ok(mib)
+}
+
+fn children(pid: u32) -> Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread that has ended meanwhile has none.
+        let children = std::fs::read_to_string(task?.path().join("children")).unwrap_or_default();
+        found.extend(
+            children
+                .split_whitespace()
+                .filter_map(|pid| pid.parse::<u32>().ok()),
+        );
+    }
+    Ok(found)
 }
 
 /// Processor time of several processes since a moment.

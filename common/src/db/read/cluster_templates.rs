@@ -113,10 +113,17 @@ pub fn find_by_name(
 pub fn with_uuids(conn: &mut AnyConnection, uuids: &[TemplateUuid]) -> Result<Vec<ClusterTemplate>, DbError> {
     let mut rows: Vec<ClusterTemplateRow> = Vec::new();
     for part in uuids.chunks(super::node_groups::MOST_BINDS) {
-        let texts: Vec<String> = part.iter().map(ToString::to_string).collect();
+        let query: Boxed<'_> = cluster_template::table.into_boxed();
+        let query = match part {
+            // As for node groups: one statement that stays prepared.
+            [one] => query.filter(cluster_template::uuid.eq(one.to_string())),
+            many => {
+                let texts: Vec<String> = many.iter().map(ToString::to_string).collect();
+                query.filter(cluster_template::uuid.eq_any(texts))
+            }
+        };
         rows.extend(
-            cluster_template::table
-                .filter(cluster_template::uuid.eq_any(texts))
+            query
                 .select(ClusterTemplateRow::as_select())
                 .load::<ClusterTemplateRow>(conn)?,
         );

@@ -55,7 +55,7 @@ impl TryFrom<NodeGroupRow> for NodeGroup {
             flavor_id: row.flavor_id,
             image_id: row.image_id,
             node_addresses: string_list(row.node_addresses.as_deref(), place("node_addresses"))?,
-            node_count: row.node_count.unwrap_or(1),
+            node_count: row.node_count.unwrap_or(Self::DEFAULT_NODE_COUNT),
             role: row.role.unwrap_or_else(|| Role::Worker.as_str().to_owned()),
             max_node_count: row.max_node_count,
             min_node_count: row.min_node_count.unwrap_or(0),
