@@ -14,6 +14,7 @@
 //! | `notification_drivers` | a real oslo.messaging listener hears what each driver sends, wherever the options say |
 //! | `quota` | a quota holds when many ask at once at several APIs |
 //! | `outages` | servers go away and come back: 503 meanwhile, no restart, work is given up in time |
+//! | `losses_under_load` | Keystone, Glance, the broker and the database go away while many ask: 202 and 503, no promise is lost |
 //! | `barbican_outages` | so do Keystone and Barbican: nothing is left in them, and who asks is told |
 //! | `secrets` | a user's token is in no file, table or log |
 //! | `full_disk` | an API whose database has no room says so |
@@ -28,6 +29,7 @@ mod end_to_end;
 mod full_disk;
 mod interop;
 mod long_calls;
+mod losses_under_load;
 mod notification_drivers;
 mod notifications;
 mod outages;
