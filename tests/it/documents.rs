@@ -91,7 +91,7 @@ const HOW: &[(&str, How)] = &[
     // docs/configuration.md
     ("magnum-conductor config sample", AsWritten),
     ("magnum-conductor config reference", AsWritten),
-    // docs/upgrade.md. Before the database is there, it has something to say; either way it must not fail itself.
+    // docs/upgrade-from-magnum.md. Before the database is there, it has something to say; either way it must not fail itself.
     (
         "magnum-status upgrade check",
         As("magnum-status upgrade check; [ $? -le 2 ]"),
