@@ -7,13 +7,14 @@
 
 use std::fs;
 use std::fs::File;
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 use crate::run_dir::run_dir;
@@ -190,15 +191,24 @@ impl Program {
     }
 
     /// Whether it has ended, and how.
-    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
-        Ok(self.child.try_wait()?)
+    ///
+    /// Looking does not reap it: its number is that of its process group, too, which is killed when this is dropped,
+    /// and must not have gone to a stranger by then.
+    pub fn ended(&self) -> Result<Option<ExitStatus>> {
+        let pid = Pid::from_raw(i32::try_from(self.child.id())?);
+        let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        Ok(match waitid(Id::Pid(pid), look)? {
+            WaitStatus::Exited(_, code) => Some(ExitStatus::from_raw(code << 8)),
+            WaitStatus::Signaled(_, signal, _) => Some(ExitStatus::from_raw(signal as i32)),
+            _ => None,
+        })
     }
 
     /// Waits until it says that it is ready; an error with the end of its log when it ends instead.
     pub async fn wait_ready(&mut self, ready: &Ready) -> Result<()> {
         let what = format!("{} to be ready ({ready:?})", self.name);
         let outcome = wait::until(&what, READY_WITHIN, async || {
-            if let Some(status) = self.child.try_wait()? {
+            if let Some(status) = self.ended()? {
                 return Ok(Some(status));
             }
             match ready {
@@ -265,10 +275,7 @@ impl Program {
     /// Waits until it has ended by itself.
     pub async fn wait_end(&mut self, within: Duration) -> Result<ExitStatus> {
         let what = format!("{} to end", self.name);
-        let ended = wait::until(&what, within, async || {
-            self.child.try_wait()?.context("it still runs")
-        })
-        .await;
+        let ended = wait::until(&what, within, async || self.ended()?.context("it still runs")).await;
         ended.with_context(|| format!("its log ends:\n{}", tail(&self.log)))
     }
 }

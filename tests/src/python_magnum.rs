@@ -181,7 +181,7 @@ impl PythonMagnum {
         let launch = self
             .launch("python-conductor", "magnum-conductor")?
             .config(&config);
-        let mut program = launch.spawn()?;
+        let program = launch.spawn()?;
         // Requests that come before would be dropped without a word.
         wait::until("the Python conductor to consume", START_WITHIN, async || {
             if let Some(status) = program.ended()? {
