@@ -143,6 +143,20 @@ fn the_table_has_every_recorded_cluster_frame() -> Result<()> {
     Ok(())
 }
 
+/// Waits until there is one operation more than before, and none is open. Neither alone would do after a cast: nothing
+/// is open either as long as the conductor has not taken it, and most leave the cluster the status that it had.
+async fn carried_out(deployment: &Deployment, before: usize) -> Result<()> {
+    wait::until("the operation to be accepted", PATIENCE, async || {
+        let operations = deployment.operations().await?;
+        ensure!(operations.len() > before, "{operations:#?}");
+        Ok::<_, anyhow::Error>(())
+    })
+    .await?;
+    let operations = deployment.settled(PATIENCE).await?;
+    ensure!(operations.len() == before + 1, "{operations:#?}");
+    Ok(())
+}
+
 async fn sent_by_oslo(
     deployment: &Deployment,
     api: &Api,
@@ -157,6 +171,7 @@ async fn sent_by_oslo(
         is_call,
     } = frame(&format!("request-{name}"))?;
     let how = if is_call { "call" } else { "cast" };
+    let before = deployment.operations().await?.len();
     let answer = python
         .ask(json!({"do": how, "method": method, "args": args, "context": context}))
         .await?;
@@ -178,8 +193,8 @@ async fn sent_by_oslo(
                 !is_call || answer["magnum_object.data"]["uuid"] == *about,
                 "answered with {answer}"
             );
+            carried_out(deployment, before).await?;
             let cluster = api.rest.wait_status(uuid, status, PATIENCE).await?;
-            deployment.settled(PATIENCE).await?;
             ensure!(cluster["name"] == data["name"], "{cluster}");
             ensure!(
                 method != "cluster_create" || cluster["labels"] == data["labels"],
@@ -193,7 +208,7 @@ async fn sent_by_oslo(
         End::Keeps(status) => {
             let answer = answer?;
             ensure!(answer.is_null(), "answered with {answer}");
-            deployment.settled(PATIENCE).await?;
+            carried_out(deployment, before).await?;
             ensure!(api.rest.status(uuid).await?.as_deref() == Some(*status));
         }
         End::NotImplemented => {
@@ -207,8 +222,8 @@ async fn sent_by_oslo(
         End::Gone => {
             let answer = answer?;
             ensure!(answer.is_null(), "answered with {answer}");
+            carried_out(deployment, before).await?;
             api.rest.wait_gone(uuid, PATIENCE).await?;
-            deployment.settled(PATIENCE).await?;
         }
         End::Raises(class) => {
             ensure!(is_call, "a cast raises nothing");
