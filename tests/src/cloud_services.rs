@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::keystone_people::{People, Person};
-use crate::openstack::{OpenStack, PASSWORD, Session};
+use crate::openstack::{OpenStack, PASSWORD, Session, client_of_all_tests};
 use crate::oslo_peer::python;
 use crate::ports::free_port;
 use crate::rest::IMAGE;
@@ -115,7 +115,7 @@ impl CloudServices {
             command.args([port.to_string(), openstack.keystone_address().port().to_string()]);
             processes.push(ServerProcess::spawn(service.name(), command, Signal::SIGKILL)?);
         }
-        let client = reqwest::Client::new();
+        let client = client_of_all_tests()?;
         for (process, port) in processes.iter_mut().zip(ports) {
             let url = format!("http://127.0.0.1:{port}/");
             let client = client.clone();

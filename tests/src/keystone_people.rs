@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::openstack::{OpenStack, PASSWORD, Session};
+use crate::openstack::{OpenStack, PASSWORD, Session, client_of_all_tests};
 
 /// A user of one project.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ impl People {
         Ok(Self {
             url: openstack.keystone_url(),
             admin: openstack.log_in("admin", "admin").await?,
-            client: reqwest::Client::new(),
+            client: client_of_all_tests()?,
         })
     }
 

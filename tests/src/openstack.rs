@@ -65,7 +65,7 @@ impl OpenStack {
             spawn("keystone", keystone, barbican)?,
             spawn("barbican", barbican, keystone)?,
         ];
-        let client = reqwest::Client::new();
+        let client = client_of_all_tests()?;
         for (process, path) in processes.iter_mut().zip([
             format!("http://127.0.0.1:{keystone}/v3"),
             format!("http://127.0.0.1:{barbican}/"),
@@ -246,6 +246,12 @@ impl Session {
         }
         Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
     }
+}
+
+/// A client that keeps no connection. Each test has a runtime of its own, which takes its connections along when it
+/// ends; another test may have found one of them in the pool and be waiting for its answer.
+pub(crate) fn client_of_all_tests() -> Result<reqwest::Client> {
+    Ok(reqwest::Client::builder().pool_max_idle_per_host(0).build()?)
 }
 
 fn script() -> PathBuf {
