@@ -9,6 +9,7 @@ and an administrator each: anna, carol, rita and chief of north; bert, rolf and 
 """
 import base64
 import hashlib
+import io
 import os
 import pathlib
 import socketserver
@@ -42,6 +43,9 @@ def one_at_a_time(application):
     lock = threading.Lock()
 
     def locked(environ, start_response):
+        # Before the lock: who says a body is coming and does not send it must not keep everybody waiting.
+        body = environ['wsgi.input'].read(int(environ.get('CONTENT_LENGTH') or 0))
+        environ['wsgi.input'] = io.BytesIO(body)
         with lock:
             answer = application(environ, start_response)
             try:
