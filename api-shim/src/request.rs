@@ -207,8 +207,7 @@ pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next
         context.set("global_request_id", Value::String(global));
     }
     let rules = app.policy.rules();
-    let is_admin = rules.is_admin(&context);
-    context.set("is_admin", Value::Bool(is_admin));
+    rules.judge(&mut context);
     let call = Call {
         context,
         version,

@@ -132,8 +132,7 @@ fn caller(list: &ListArguments, rules: &RuleSet) -> RequestContext {
         ..Caller::default()
     };
     let mut context = RequestContext::for_caller(&caller, &RequestId::random());
-    let is_admin = rules.is_admin(&context);
-    context.set("is_admin", Value::Bool(is_admin));
+    rules.judge(&mut context);
     context
 }
 

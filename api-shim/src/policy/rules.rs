@@ -143,11 +143,12 @@ impl RuleSet {
             .is_some_and(|check| check.holds(caller, target, self))
     }
 
-    /// Whether the caller is an administrator, judged by everything but what the context says about that.
-    pub fn is_admin(&self, caller: &RequestContext) -> bool {
-        let mut caller = caller.clone();
+    /// Writes into the context whether the caller is an administrator, judged by everything but what the context says
+    /// about that.
+    pub fn judge(&self, caller: &mut RequestContext) {
         caller.set("is_admin", Value::Null);
-        self.passes(CONTEXT_IS_ADMIN, &caller, &Target::Nothing)
+        let is_admin = self.passes(CONTEXT_IS_ADMIN, caller, &Target::Nothing);
+        caller.set("is_admin", Value::Bool(is_admin));
     }
 
     /// The check of a rule, for people.

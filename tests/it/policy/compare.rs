@@ -180,7 +180,7 @@ fn context(rules: &RuleSet, given: &Value) -> Result<RequestContext> {
         ..Caller::default()
     };
     let mut context = RequestContext::for_caller(&caller, &RequestId::random());
-    context.set("is_admin", rules.is_admin(&context).into());
+    rules.judge(&mut context);
     Ok(context)
 }
 

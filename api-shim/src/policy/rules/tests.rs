@@ -27,8 +27,7 @@ fn context(roles: &[&str]) -> RequestContext {
 
 fn admitted(rules: &RuleSet, context: &RequestContext) -> RequestContext {
     let mut context = context.clone();
-    let is_admin = rules.is_admin(&context);
-    context.set("is_admin", is_admin.into());
+    rules.judge(&mut context);
     context
 }
 
