@@ -22,6 +22,16 @@ pub struct Findings {
     subnet: String,
 }
 
+/// The answer, where there is a question.
+async fn answered<T: Default>(
+    question: Option<impl Future<Output = Result<T, ApiFault>>>,
+) -> Result<T, ApiFault> {
+    match question {
+        Some(question) => question.await,
+        None => Ok(T::default()),
+    }
+}
+
 impl Inquiry {
     /// Asks for all of it together.
     pub async fn look_up(&self, named: &Named<'_>) -> Findings {
@@ -34,48 +44,13 @@ impl Inquiry {
             volume_types,
             key_pair,
         ) = tokio::join!(
-            async {
-                match named.flavor {
-                    Some(ident) => self.flavor(ident).await,
-                    None => Ok(None),
-                }
-            },
-            async {
-                match named.master_flavor {
-                    Some(ident) => self.flavor(ident).await,
-                    None => Ok(None),
-                }
-            },
-            async {
-                match named.external_network {
-                    Some(ident) => self.external_network(ident).await,
-                    None => Ok(()),
-                }
-            },
-            async {
-                match named.fixed_network {
-                    Some(ident) => self.fixed_network(ident).await,
-                    None => Ok(None),
-                }
-            },
-            async {
-                match named.fixed_subnet {
-                    Some(ident) => self.network_of_subnet(ident).await,
-                    None => Ok(None),
-                }
-            },
-            async {
-                match named.labels {
-                    Some(labels) => self.volume_types(labels).await,
-                    None => Ok(()),
-                }
-            },
-            async {
-                match named.key_pair {
-                    Some(name) => self.key_pair(name).await,
-                    None => Ok(()),
-                }
-            },
+            answered(named.flavor.map(|ident| self.flavor(ident))),
+            answered(named.master_flavor.map(|ident| self.flavor(ident))),
+            answered(named.external_network.map(|ident| self.external_network(ident))),
+            answered(named.fixed_network.map(|ident| self.fixed_network(ident))),
+            answered(named.fixed_subnet.map(|ident| self.network_of_subnet(ident))),
+            answered(named.labels.map(|labels| self.volume_types(labels))),
+            answered(named.key_pair.map(|name| self.key_pair(name))),
         );
         Findings {
             flavor,
