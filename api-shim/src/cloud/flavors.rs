@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Services;
 use super::endpoints::Service;
-use super::inquiry::{Answer, Inquiry, forbidden, items, nonsense, part};
+use super::inquiry::{Answer, Inquiry, NO_LIST, forbidden, items, nonsense, part};
 use crate::faults::ApiFault;
 
 /// More pages than this are no list that ends.
@@ -64,8 +64,7 @@ impl Inquiry {
             let document = match &*answer {
                 Answer::Document(document) => document,
                 Answer::Forbidden => return Err(forbidden(service, key)),
-                // A list is always there, so this is not the service that the catalog promises.
-                Answer::Missing | Answer::Unfit => return Err(nonsense(service)),
+                Answer::Missing | Answer::Unfit => return Err(nonsense(service, path, NO_LIST)),
             };
             let page = items(service, document, key)?;
             if let Some(found) = page.iter().find(|one| is_wanted(one)) {
@@ -77,8 +76,7 @@ impl Inquiry {
                 None => return Ok(None),
             }
         }
-        tracing::warn!(service = service.name(), path, "a list does not end");
-        Err(nonsense(service))
+        Err(nonsense(service, path, "the list does not end"))
     }
 }
 
@@ -96,6 +94,7 @@ fn has_next(document: &Value, key: &str) -> bool {
 }
 
 fn read(flavor: &Value) -> Result<Flavor, ApiFault> {
-    let disk = flavor["disk"].as_i64().ok_or_else(|| nonsense(Service::Nova))?;
+    let disk = flavor["disk"].as_i64();
+    let disk = disk.ok_or_else(|| nonsense(Service::Nova, "flavor", "it has no disk"))?;
     Ok(Flavor { disk })
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::endpoints::Service;
-use super::inquiry::{Answer, Inquiry, items, nonsense};
+use super::inquiry::{Answer, Inquiry, NO_LIST, items, nonsense};
 use super::{Services, Source};
 use crate::faults::ApiFault;
 use crate::image_catalog::{self, Image};
@@ -41,8 +41,7 @@ impl Inquiry {
             let found = match &*answer {
                 Answer::Document(document) => items(Service::Glance, document, "images")?,
                 Answer::Unfit => continue,
-                // A list is always there, so this is not the service that the catalog promises.
-                Answer::Missing => return Err(nonsense(Service::Glance)),
+                Answer::Missing => return Err(nonsense(Service::Glance, "/images", NO_LIST)),
                 Answer::Forbidden => {
                     let detail = format!("Not authorized for image {ident}.");
                     return Err(Fault::new(Exception::ImageNotAuthorized, detail).into());
@@ -66,7 +65,7 @@ fn read(image: &Value) -> Result<Image, ApiFault> {
         .filter_map(|name| Some((name.to_owned(), text(name)?)))
         .collect();
     Ok(Image {
-        id: text("id").ok_or_else(|| nonsense(Service::Glance))?,
+        id: text("id").ok_or_else(|| nonsense(Service::Glance, "image", "it has no id"))?,
         name: text("name").unwrap_or_default(),
         properties,
     })

@@ -174,14 +174,9 @@ fn read(service: Service, path: &str, status: StatusCode, body: &Bytes) -> Resul
     match status {
         StatusCode::OK => {
             let document = serde_json::from_slice(body);
-            document.map(Answer::Document).map_err(|_| {
-                tracing::warn!(
-                    service = service.name(),
-                    path,
-                    "the answer to a look-up is not JSON"
-                );
-                nonsense(service)
-            })
+            document
+                .map(Answer::Document)
+                .map_err(|_| nonsense(service, path, "the answer is not JSON"))
         }
         StatusCode::NOT_FOUND => Ok(Answer::Missing),
         // Such as a name with characters that its database does not have.
@@ -201,24 +196,22 @@ fn read(service: Service, path: &str, status: StatusCode, body: &Bytes) -> Resul
                 ),
             ))
         }
-        status => {
+        status
+            if status.is_server_error()
+                || matches!(
+                    status,
+                    StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
+                ) =>
+        {
             tracing::warn!(
                 service = service.name(),
                 path,
                 http.status = status.as_u16(),
                 "a look-up failed"
             );
-            let is_passing = status.is_server_error()
-                || matches!(
-                    status,
-                    StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
-                );
-            Err(if is_passing {
-                away(service)
-            } else {
-                nonsense(service)
-            })
+            Err(away(service))
         }
+        status => Err(nonsense(service, path, status.as_str())),
     }
 }
 
@@ -243,8 +236,15 @@ fn away(service: Service) -> ApiFault {
     ))
 }
 
-/// A service whose answer is not what its API promises.
-pub(super) fn nonsense(service: Service) -> ApiFault {
+/// A service whose answer is not what its API promises, or that is another than the catalog says. The log tells `why`;
+/// `what` was asked for.
+pub(super) fn nonsense(service: Service, what: &str, why: &str) -> ApiFault {
+    tracing::warn!(
+        service = service.name(),
+        what,
+        why,
+        "a look-up's answer cannot be used"
+    );
     unavailable(format!(
         "{} gave an answer that cannot be used, and the request cannot be checked without it. Nothing was changed.",
         service.name()
@@ -263,18 +263,15 @@ pub(super) fn forbidden(service: Service, what: &str) -> ApiFault {
     )
 }
 
+/// What [`nonsense`] says of a list that is not found: there is always one, if only an empty one.
+pub(super) const NO_LIST: &str = "there is no such list; is this the service that the catalog says?";
+
 /// The list under `key` of a document.
 pub(super) fn items<'a>(
     service: Service,
     document: &'a Value,
     key: &str,
 ) -> Result<&'a Vec<Value>, ApiFault> {
-    document[key].as_array().ok_or_else(|| {
-        tracing::warn!(
-            service = service.name(),
-            key,
-            "the answer to a look-up has no such list"
-        );
-        nonsense(service)
-    })
+    let list = document[key].as_array();
+    list.ok_or_else(|| nonsense(service, key, "there is no such list in the answer"))
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::Services;
 use super::endpoints::Service;
-use super::inquiry::{Answer, Inquiry, forbidden, items, nonsense};
+use super::inquiry::{Answer, Inquiry, NO_LIST, forbidden, items, nonsense};
 use crate::faults::ApiFault;
 
 /// What is looked for.
@@ -110,8 +110,7 @@ impl Inquiry {
         let found = match &*answer {
             Answer::Document(document) => items(Service::Neutron, document, kind.list())?,
             Answer::Unfit => return Ok(None),
-            // A list is always there, so this is not the service that the catalog promises.
-            Answer::Missing => return Err(nonsense(Service::Neutron)),
+            Answer::Missing => return Err(nonsense(Service::Neutron, &path, NO_LIST)),
             Answer::Forbidden => return Err(forbidden(Service::Neutron, kind.list())),
         };
         let mut fitting = found.iter().filter(|one| one[key] == *value && kind.fits(one));
@@ -124,5 +123,5 @@ impl Inquiry {
 
 fn id_in(found: &Value, key: &str) -> Result<String, ApiFault> {
     let id = found[key].as_str().map(str::to_owned);
-    id.ok_or_else(|| nonsense(Service::Neutron))
+    id.ok_or_else(|| nonsense(Service::Neutron, key, "there is none"))
 }

@@ -20,6 +20,8 @@ use tokio::task::JoinHandle;
 pub(super) const TOKEN: &str = "token-of-the-benchmark";
 /// A flavor that is there.
 pub(super) const FLAVOR: &str = "m1.small";
+/// What the template calls its image.
+const IMAGE: &str = "image";
 /// A key pair that is there.
 pub(super) const KEY_PAIR: &str = "key";
 
@@ -86,6 +88,8 @@ async fn answer(State(cloud): State<Arc<Cloud>>, request: Request) -> Response {
             StatusCode::OK,
             json!({"versions": [cloud.version("v2.15", "/image/v2/")]}),
         ),
+        // By name, as ours asks for what cannot be an id.
+        ["image", "v2", "images"] => (StatusCode::OK, json!({"images": [image(IMAGE)]})),
         ["image", "v2", "images", id] => (StatusCode::OK, image(id)),
         ["compute", "v2.1"] => {
             let mut version = cloud.version("v2.1", "/compute/v2.1/");
