@@ -232,12 +232,19 @@ fn accepts_json(headers: &HeaderMap) -> bool {
         return true;
     };
     let Ok(accept) = value.to_str() else { return false };
-    // A browser's list starts with HTML and is let through, as pecan does.
-    accept.trim().is_empty()
+    let ranges = || {
+        let ranges = accept
+            .split(',')
+            .map(|range| range.split(';').next().unwrap_or_default().trim());
+        ranges.filter(|range| range.contains('/'))
+    };
+    // A browser's list starts with HTML and is let through, as pecan does; what names no type excludes none.
+    ranges().next().is_none()
         || accept.starts_with("text/html,")
-        || accept.split(',').any(|range| {
-            let range = range.split(';').next().unwrap_or_default().trim();
-            ["*/*", "application/*", "application/json"].contains(&range)
+        || ranges().any(|range| {
+            ["*/*", "application/*", "application/json"]
+                .iter()
+                .any(|ours| range.eq_ignore_ascii_case(ours))
         })
 }
 
@@ -308,6 +315,8 @@ mod tests {
             "application/json",
             "text/xml, application/json;q=0.5",
             "text/html,application/xml",
+            "APPLICATION/JSON",
+            "x",
         ] {
             assert!(accepts_json(&headers(&[("accept", accept)])), "{accept}");
         }

@@ -114,6 +114,9 @@ fn of_kind(kind: Kind, null: bool, about: &str) -> RefOr<Schema> {
             .min_length((min > 0).then_some(min))
             .max_length(Some(max))
             .into(),
+        Kind::Plain { max } => plain(Type::String, null, about)
+            .max_length((max < usize::MAX).then_some(max))
+            .into(),
         Kind::ClusterName => plain(Type::String, null, about)
             .max_length(Some(242))
             .pattern(Some(CLUSTER_NAME_PATTERN))

@@ -97,6 +97,11 @@ pub enum Kind {
         /// At most.
         max: usize,
     },
+    /// Text of which the contract says nothing more; refused in other words when it is none.
+    Plain {
+        /// Characters at most: what its column holds.
+        max: usize,
+    },
     /// A cluster's name: at most 242 characters, a letter first, then letters, digits, `_`, `.` and `-`.
     ClusterName,
     /// A whole number.
@@ -134,6 +139,8 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text { min, max } => write!(f, "text of {min} to {max} characters"),
+            Self::Plain { max: usize::MAX } => f.write_str("text"),
+            Self::Plain { max } => write!(f, "text of at most {max} characters"),
             Self::ClusterName => write!(
                 f,
                 "text that matches `{CLUSTER_NAME_PATTERN}`, at most 242 characters"
@@ -161,6 +168,10 @@ pub use self::value::boolean_of;
 pub const NAME: Kind = Kind::Text { min: 1, max: 255 };
 /// Text that goes to a column of 255 characters.
 pub const FREE_TEXT: Kind = Kind::Text { min: 0, max: 255 };
+/// Text that the contract says nothing more about, for a column of 255 characters.
+pub const PLAIN: Kind = Kind::Plain { max: 255 };
+/// The same for text that goes to no column, or to one without a limit.
+pub const LONG: Kind = Kind::Plain { max: usize::MAX };
 
 /// A whole number of at least `min`.
 pub const fn at_least(min: i64) -> Kind {
@@ -256,6 +267,7 @@ mod tests {
 
     const FIELDS: &[Field] = &[
         Field::new("name", NAME),
+        Field::new("url", PLAIN),
         Field::mandatory("image_id", NAME),
         Field::new(
             "port",
@@ -354,6 +366,16 @@ mod tests {
         assert!(refusal(&json!({"name": "x".repeat(256)})).ends_with("maximum character requirement of 255"));
         assert!(refusal(&json!({"name": 7})).ends_with("Value: '7'. Value should be string"));
         assert_eq!(accepted(&json!({"name": null}))["name"], Value::Null);
+    }
+
+    #[test]
+    fn a_text_without_bounds_in_the_contract_has_another_refusal() {
+        assert!(
+            refusal(&json!({"url": 7}))
+                .ends_with("Value: '7'. Wrong type. Expected '<class 'str'>', got '<class 'int'>'")
+        );
+        assert_eq!(accepted(&json!({"url": ""}))["url"], "");
+        assert!(refusal(&json!({"url": "x".repeat(256)})).ends_with("maximum character requirement of 255"));
     }
 
     #[test]

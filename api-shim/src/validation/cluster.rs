@@ -7,7 +7,7 @@ pub mod status;
 
 use magnum_common::model::ClusterStatus;
 
-use super::body::{FREE_TEXT, Field, Kind, NAME, at_least};
+use super::body::{Field, Kind, LONG, NAME, PLAIN, at_least};
 use super::patch::Rules;
 
 /// The body's name in error texts.
@@ -23,7 +23,7 @@ pub const HEALTH: &[&str] = &["health_status", "health_status_reason"];
 pub const FIELDS: &[Field] = &[
     Field::ignored("uuid", Kind::Uuid),
     Field::new("name", Kind::ClusterName),
-    Field::mandatory("cluster_template_id", NAME),
+    Field::mandatory("cluster_template_id", LONG),
     Field::new("keypair", NAME),
     Field::new("node_count", at_least(0)),
     Field::new("master_count", at_least(1)),
@@ -37,10 +37,10 @@ pub const FIELDS: &[Field] = &[
     Field::read_only("cluster_id"),
     // Status and health are taken and ignored in a create request, as Magnum takes them.
     Field::ignored("status", Kind::Choice(STATUSES)),
-    Field::ignored("status_reason", FREE_TEXT),
+    Field::ignored("status_reason", LONG),
     Field::ignored("health_status", Kind::Choice(HEALTH_STATUSES)),
     Field::ignored("health_status_reason", Kind::Labels),
-    Field::new("discovery_url", FREE_TEXT),
+    Field::new("discovery_url", PLAIN),
     Field::read_only("api_address"),
     Field::read_only("coe_version"),
     Field::read_only("container_version"),

@@ -47,7 +47,7 @@ pub const FIELDS: &[Field] = &[
     Field::new("public", Kind::Boolean),
     Field::new("server_type", Kind::Choice(&["vm", "bm"])),
     Field::new("insecure_registry", NAME),
-    Field::new("docker_storage_driver", FREE_TEXT),
+    Field::new("docker_storage_driver", NAME),
     Field::new("master_lb_enabled", Kind::Boolean),
     Field::new("floating_ip_enabled", Kind::Boolean),
     Field::read_only("project_id"),
@@ -204,15 +204,14 @@ const DEVICEMAPPER_MINIMUM: i32 = 3;
 
 /// The `devicemapper` storage driver needs a volume of a certain size.
 pub fn check_docker_volume(storage_driver: Option<&str>, size: Option<i32>) -> Result<(), Fault> {
-    match size {
-        Some(size) if storage_driver == Some("devicemapper") && size < DEVICEMAPPER_MINIMUM => {
-            Err(Fault::invalid_parameter(format!(
-                "docker volume size {size} GB is not valid, expecting minimum value {DEVICEMAPPER_MINIMUM}GB for \
-                 devicemapper storage driver."
-            )))
-        }
-        _ => Ok(()),
+    if storage_driver != Some("devicemapper") || size.is_some_and(|size| size >= DEVICEMAPPER_MINIMUM) {
+        return Ok(());
     }
+    let given = size.map_or_else(|| "None".to_owned(), |size| size.to_string());
+    Err(Fault::invalid_parameter(format!(
+        "docker volume size {given} GB is not valid, expecting minimum value {DEVICEMAPPER_MINIMUM}GB for \
+         devicemapper storage driver."
+    )))
 }
 
 /// The size of the boot volume that the labels ask for; drivers compute with it.
@@ -318,7 +317,11 @@ mod tests {
                 .contains("2 GB")
         );
         assert!(check_docker_volume(Some("overlay2"), Some(1)).is_ok());
-        assert!(check_docker_volume(Some("devicemapper"), None).is_ok());
+        assert!(check_docker_volume(None, None).is_ok());
+        assert!(
+            check_docker_volume(Some("devicemapper"), None)
+                .is_err_and(|fault| fault.message.starts_with("docker volume size None GB"))
+        );
     }
 
     #[test]

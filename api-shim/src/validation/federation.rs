@@ -5,7 +5,7 @@ use magnum_common::error::{Exception, Fault};
 use magnum_common::model::{Federation, StringMap};
 use serde_json::{Map, Value, json};
 
-use super::body::{FREE_TEXT, Field, Kind, check};
+use super::body::{Field, Kind, LONG, PLAIN, check};
 use super::labels;
 use super::patch::{Membership, Patch, Rules, apply};
 
@@ -16,10 +16,10 @@ pub const ARGUMENT: &str = "federation";
 pub const FIELDS: &[Field] = &[
     Field::new("uuid", Kind::Uuid),
     Field::new("name", Kind::ClusterName),
-    Field::new("hostcluster_id", FREE_TEXT),
+    Field::new("hostcluster_id", PLAIN),
     Field::new("member_ids", Kind::Texts),
     Field::new("status", Kind::Choice(STATUSES)),
-    Field::new("status_reason", FREE_TEXT),
+    Field::new("status_reason", LONG),
     Field::new("properties", Kind::Strings),
     Field::read_only("links"),
     Field::read_only("created_at"),

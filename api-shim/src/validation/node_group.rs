@@ -5,7 +5,7 @@ pub mod change;
 pub mod create;
 pub mod rules;
 
-use super::body::{Field, Kind, NAME, at_least};
+use super::body::{Field, Kind, LONG, NAME, at_least};
 use super::cluster::STATUSES;
 use super::patch::Rules;
 use crate::microversion::Version;
@@ -16,7 +16,7 @@ pub const ARGUMENT: &str = "nodegroup";
 /// The attributes, in the order of the contract.
 pub const FIELDS: &[Field] = &[
     // Taken and ignored: they are the service's to set, and Magnum lets clients set some of them.
-    Field::ignored("id", Kind::Any),
+    Field::ignored("id", at_least(1)),
     Field::ignored("uuid", Kind::Uuid),
     Field::mandatory("name", NAME),
     Field::ignored("cluster_id", Kind::Uuid),
@@ -34,8 +34,8 @@ pub const FIELDS: &[Field] = &[
     Field::ignored("is_default", Kind::Boolean),
     Field::read_only("stack_id"),
     Field::ignored("status", Kind::Choice(STATUSES)),
-    Field::ignored("status_reason", Kind::Any),
-    Field::ignored("version", Kind::Any),
+    Field::ignored("status_reason", LONG),
+    Field::ignored("version", LONG),
     Field::new("merge_labels", Kind::Boolean),
     Field::ignored("labels_overridden", Kind::Any),
     Field::ignored("labels_added", Kind::Any),

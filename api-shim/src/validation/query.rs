@@ -167,7 +167,11 @@ impl Paging {
         Ok(Self {
             marker,
             limit,
-            sort_key: arguments.get("sort_key").unwrap_or("id").to_owned(),
+            sort_key: arguments
+                .get("sort_key")
+                .filter(|key| !key.is_empty())
+                .unwrap_or("id")
+                .to_owned(),
             direction,
         })
     }

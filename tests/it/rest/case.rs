@@ -44,8 +44,9 @@ pub struct Recorded {
     pub method: String,
     pub path: String,
     pub version: Option<String>,
+    /// Null for one that is not sent.
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, Option<String>>,
     pub body: Option<Value>,
     pub raw: Option<String>,
 }

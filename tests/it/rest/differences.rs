@@ -1,10 +1,12 @@
 //! Where we answer otherwise on purpose: case by case, each with its row in `docs/differences.md`.
 
 mod table;
+mod varied;
 
 use super::case::Case;
 use super::world::Answer;
 use table::DIFFERENCES;
+use varied::VARIED;
 
 /// What the answer must be instead.
 pub enum Instead {
@@ -54,18 +56,18 @@ pub fn matches(name: &str, case: &str) -> bool {
     }
 }
 
+fn all() -> impl Iterator<Item = &'static Difference> {
+    DIFFERENCES.iter().chain(VARIED)
+}
+
 /// Every named case with its row.
 pub fn named() -> impl Iterator<Item = (&'static str, &'static str)> {
-    DIFFERENCES
-        .iter()
-        .flat_map(|difference| difference.cases.iter().map(|case| (*case, difference.row)))
+    all().flat_map(|difference| difference.cases.iter().map(|case| (*case, difference.row)))
 }
 
 /// Judges what the comparison found.
 pub fn judge(case: &Case, answer: &Answer, findings: &[String]) -> Verdict {
-    let difference = DIFFERENCES
-        .iter()
-        .find(|difference| difference.cases.iter().any(|name| matches(name, &case.case)));
+    let difference = all().find(|difference| difference.cases.iter().any(|name| matches(name, &case.case)));
     match difference {
         None if findings.is_empty() => Verdict::Equal,
         None => Verdict::Wrong(findings.to_vec()),

@@ -302,7 +302,11 @@ impl World {
         headers.extend(request.user.iter().flat_map(|user| identity(user)));
         headers.extend(request.version.iter().map(|version| version_header(version)));
         for (name, value) in &request.headers {
-            headers.insert(name.to_ascii_lowercase(), value.clone());
+            let name = name.to_ascii_lowercase();
+            match value {
+                Some(value) => headers.insert(name, value.clone()),
+                None => headers.remove(&name),
+            };
         }
         for (name, value) in headers {
             sent = sent.header(name, value);

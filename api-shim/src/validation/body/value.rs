@@ -37,6 +37,13 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
             length(field, text(field, value)?, min, max)?;
             Ok(value.clone())
         }
+        Kind::Plain { max } => {
+            if !value.is_string() {
+                return Err(wrong_type(field, value, "<class 'str'>"));
+            }
+            length(field, text(field, value)?, 0, max)?;
+            Ok(value.clone())
+        }
         Kind::ClusterName => {
             let name = text(field, value)?;
             length(field, name, 1, CLUSTER_NAME_MAX)?;
