@@ -19,6 +19,13 @@ pub(super) enum Promised<'a> {
 }
 
 impl Promised<'_> {
+    fn ids(&self) -> (&ClusterUuid, Option<&NodeGroupUuid>) {
+        match self {
+            Self::Cluster(uuid) => (uuid, None),
+            Self::NodeGroup(cluster, uuid) => (cluster, Some(uuid)),
+        }
+    }
+
     async fn is_there(&self, app: &App) -> Result<bool, ApiFault> {
         match self {
             Self::Cluster(uuid) => store::clusters::exists(&app.database, (*uuid).clone()).await,
@@ -31,8 +38,11 @@ impl Promised<'_> {
 
 /// Waits until a conductor has made the row, looking again after ever longer pauses, at most
 /// `[api] accept_wait` long, and says whether it was seen. An outage of the database ends the wait early: the request
-/// is safe in its queue.
+/// is safe in its queue. Where the option says not to wait, nobody looks.
 pub(super) async fn wait(app: &App, promised: Promised<'_>) -> bool {
+    if app.accept_wait.is_zero() {
+        return false;
+    }
     let wait = async {
         let mut pause = FIRST_LOOK;
         loop {
@@ -47,8 +57,10 @@ pub(super) async fn wait(app: &App, promised: Promised<'_>) -> bool {
     tokio::time::timeout(app.accept_wait, wait)
         .await
         .unwrap_or_else(|_| {
+            let (cluster, node_group) = promised.ids();
             tracing::warn!(
-                ?promised,
+                magnum.cluster.uuid = %cluster,
+                magnum.node_group.uuid = node_group.map(tracing::field::display),
                 waited_ms = u64::try_from(app.accept_wait.as_millis()).unwrap_or(u64::MAX),
                 "no conductor has accepted the request yet; it will be carried out when one does"
             );
