@@ -29,10 +29,11 @@ def session(user, project):
 
 
 def command(user, project, args, folder=None):
-    """Runs `openstack ARGS…` in this process and returns its exit status and what it printed."""
+    """Runs `openstack ARGS…` in this process and returns its exit status and what it printed. SHELL is there as on any
+    terminal: `coe cluster config` prints words for that shell, and fails without."""
     os.environ.update(OS_AUTH_URL=KEYSTONE, OS_USERNAME=user, OS_PASSWORD=PASSWORD, OS_PROJECT_NAME=project,
                       OS_USER_DOMAIN_NAME='Default', OS_PROJECT_DOMAIN_NAME='Default', OS_REGION_NAME=REGION,
-                      OS_IDENTITY_API_VERSION='3')
+                      OS_IDENTITY_API_VERSION='3', SHELL='/bin/bash')
     os.chdir(folder or '.')
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -17,6 +17,7 @@ use crate::keystone_people::{People, Person};
 use crate::openstack::{OpenStack, PASSWORD, Session, client_of_all_tests};
 use crate::oslo_peer::python;
 use crate::ports::free_port;
+use crate::process::little_environment;
 use crate::rest::IMAGE;
 use crate::run_dir::{base, run_dir};
 use crate::server::ServerProcess;
@@ -111,7 +112,10 @@ impl CloudServices {
             )
             .await?;
             let mut command = Command::new(python()?);
-            command.arg(script()).arg(service.name()).arg(&folder);
+            little_environment(&mut command)
+                .arg(script())
+                .arg(service.name())
+                .arg(&folder);
             command.args([port.to_string(), openstack.keystone_address().port().to_string()]);
             processes.push(ServerProcess::spawn(service.name(), command, Signal::SIGKILL)?);
         }

@@ -15,6 +15,7 @@ use tokio::sync::OnceCell;
 
 use crate::oslo_peer::python;
 use crate::ports::free_port;
+use crate::process::little_environment;
 use crate::run_dir::{base, run_dir};
 use crate::server::ServerProcess;
 
@@ -53,7 +54,7 @@ impl OpenStack {
         let (keystone, barbican) = (free_port()?, free_port()?);
         let spawn = |name: &str, own: u16, other: u16| -> Result<ServerProcess> {
             let mut command = Command::new(python()?);
-            command
+            little_environment(&mut command)
                 .arg(script())
                 .arg(name)
                 .arg(&folder)

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
+use crate::process::little_environment;
 use crate::run_dir::{base, run_dir};
 use crate::server::{register, signal_group, tail};
 
@@ -62,7 +63,7 @@ impl OsloPeer {
         let name = run_dir()?.unique(script.trim_end_matches(".py"));
         let log = run_dir()?.log(&name);
         let mut command = std::process::Command::new(python()?);
-        command
+        little_environment(&mut command)
             .arg(base().with_file_name("peers").join(script))
             .args(args)
             .env("PYTHONUNBUFFERED", "1")

@@ -42,6 +42,18 @@ pub enum Ready {
     Started,
 }
 
+/// Leaves a command little of the environment that the tests run in: options of oslo.config can stand there,
+/// and a test must not pass because of a variable that only some machines have.
+pub fn little_environment(command: &mut Command) -> &mut Command {
+    command.env_clear();
+    for name in ["PATH", "HOME", "LANG", "TMPDIR"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command
+}
+
 impl Launch {
     /// One of the workspace's programs, by name. An error when it is not built, or older than its sources.
     pub fn program(program: &str) -> Result<Self> {
@@ -50,14 +62,7 @@ impl Launch {
 
     /// Any command.
     pub fn command(name: &str, mut command: Command) -> Self {
-        // Little of the developer's environment: options of oslo.config can stand there, too.
-        command.env_clear();
-        for name in ["PATH", "HOME", "LANG", "TMPDIR"] {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
-        command.env("RUST_BACKTRACE", "1");
+        little_environment(&mut command).env("RUST_BACKTRACE", "1");
         Self {
             name: name.to_owned(),
             command,
