@@ -27,7 +27,7 @@ use crate::policy::{Rule, RuleSet, Target};
 use crate::state::App;
 use crate::validation::query::{Argument, Arguments};
 
-pub use self::body::Body;
+pub use self::body::{Body, refuse as refuse_body};
 
 /// One request, as handlers see it.
 #[derive(Debug, Clone)]
@@ -135,8 +135,9 @@ fn unreadable_path() -> ApiFault {
     )
 }
 
-/// Gives a path its one form: no slash at the end, and `/v1` in front unless it is there, as Magnum routes
-/// (`/clusters` is `/v1/clusters`, which makes `bookmark` links work).
+/// Gives a path its one form: single slashes, none at the end, and `/v1` in front unless it is there, as Magnum routes
+/// (`/clusters` is `/v1/clusters`, which makes `bookmark` links work; a catalog whose endpoint ends with a slash makes
+/// clients ask for `/v1//clusters`).
 ///
 /// HEAD is not served under `/v1`, though the router would take it for a GET: it is routed as a method that no
 /// route has, so that it gets the router's own 405.
@@ -171,24 +172,23 @@ pub fn method_sent(request: &Request) -> Method {
 
 /// The path to route by; `None` when it stays as it is.
 fn routed_path(path: &str) -> Option<String> {
-    let bare = path.trim_end_matches('/');
-    let first = bare.trim_start_matches('/').split('/').next().unwrap_or_default();
-    let routed = match first {
-        "" => "/".to_owned(),
-        "v1" => bare.to_owned(),
-        _ => format!("/v1{bare}"),
+    let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
+    let mut routed = match parts.peek() {
+        None => "/".to_owned(),
+        Some(&"v1") => String::with_capacity(path.len()),
+        Some(_) => "/v1".to_owned(),
     };
+    for part in parts {
+        routed.push('/');
+        routed.push_str(part);
+    }
     (routed != path).then_some(routed)
 }
 
 /// Middleware around the routes under `/v1`.
 pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    if !accepts_json(request.headers()) {
-        return ApiFault::framework(
-            StatusCode::NOT_ACCEPTABLE,
-            "Only application/json can be answered; the Accept header excludes it",
-        )
-        .into_response();
+    if let Err(fault) = refuse_other_types(request.headers()) {
+        return fault.into_response();
     }
     let version = match microversion::negotiate(request.headers()) {
         Ok(version) => version,
@@ -225,6 +225,17 @@ pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next
         microversion::announce(response.headers_mut(), version);
     }
     response
+}
+
+/// 406 when the client takes no JSON.
+pub fn refuse_other_types(headers: &HeaderMap) -> Result<(), ApiFault> {
+    if accepts_json(headers) {
+        return Ok(());
+    }
+    Err(ApiFault::framework(
+        StatusCode::NOT_ACCEPTABLE,
+        "Only application/json can be answered; the Accept header excludes it",
+    ))
 }
 
 fn accepts_json(headers: &HeaderMap) -> bool {
@@ -272,6 +283,9 @@ mod tests {
             ("/clusters", "/v1/clusters"),
             ("/clusters/x/", "/v1/clusters/x"),
             ("/v2", "/v1/v2"),
+            ("//v1", "/v1"),
+            ("/v1//clusters", "/v1/clusters"),
+            ("//clusters///x//", "/v1/clusters/x"),
             ("/v1.json", "/v1/v1.json"),
         ] {
             assert_eq!(routed_path(path).as_deref().unwrap_or(path), routed, "{path}");

@@ -11,7 +11,7 @@ use axum::routing::{MethodRouter, get};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::edge::{arrival, limits};
-use crate::routes::ROUTES;
+use crate::routes::{Body, ROUTES};
 use crate::state::App;
 use crate::v1::{quotas, root};
 use crate::{auth, faults, request};
@@ -30,8 +30,14 @@ pub fn routes(app: Arc<App>) -> Router {
                 .patch(quotas::incomplete)
                 .delete(quotas::incomplete),
         );
+    let refuse_body = from_fn_with_state(Arc::clone(&app), request::refuse_body);
     for route in ROUTES {
-        v1 = v1.route(route.path, route.handler());
+        let mut handler = route.handler();
+        // A GET's body is nobody's business: proxies drop it.
+        if matches!(route.body, Body::None) && route.method != "GET" {
+            handler = handler.route_layer(refuse_body.clone());
+        }
+        v1 = v1.route(route.path, handler);
     }
     let v1 = v1
         .route_layer(from_fn_with_state(Arc::clone(&app.limits), limits::of_projects))

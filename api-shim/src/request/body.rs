@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use http_body::Body as _;
@@ -80,7 +82,26 @@ impl Body {
         if self.bytes.is_empty() {
             return Err(bad_request(format!("Missing argument: \"{argument}\"")));
         }
-        if let Some(content_type) = self.content_type.as_deref().filter(|it| !JSON_TYPES.contains(it)) {
+        self.parse()
+    }
+
+    /// That there is none, for a route without one. An empty object says nothing either.
+    fn refuse(&self) -> Result<(), ApiFault> {
+        if self.bytes.is_empty() {
+            return Ok(());
+        }
+        match self.parse()? {
+            Value::Object(given) => match given.keys().next() {
+                Some(key) => Err(bad_request(format!("Unknown argument: \"{key}\""))),
+                None => Ok(()),
+            },
+            _ => Err(bad_request("Request must be a JSON dict".to_owned())),
+        }
+    }
+
+    fn parse(&self) -> Result<Value, ApiFault> {
+        let content_type = self.content_type.as_deref().unwrap_or_default();
+        if !JSON_TYPES.contains(&content_type) {
             return Err(ApiFault::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 format!("Unknown mimetype: {content_type}"),
@@ -89,6 +110,26 @@ impl Body {
         // The parser's own words would quote what was sent, and it may hold a secret.
         serde_json::from_slice(&self.bytes)
             .map_err(|_| bad_request("Request is not in valid JSON format".to_owned()))
+    }
+}
+
+/// Middleware around a route that takes no body: what a client says there is not passed over.
+pub async fn refuse(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    // Most requests have none, and go on as they are.
+    if request.body().is_end_stream() {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let sent = Request::from_parts(parts.clone(), body);
+    match Body::from_request(sent, &app)
+        .await
+        .and_then(|body| body.refuse())
+    {
+        Ok(()) => {
+            next.run(Request::from_parts(parts, axum::body::Body::empty()))
+                .await
+        }
+        Err(fault) => fault.into_response(),
     }
 }
 
@@ -106,11 +147,24 @@ mod tests {
             content_type: content_type.map(str::to_owned),
             bytes: Bytes::from_static(bytes.as_bytes()),
         };
-        assert!(body(None, "{}").json("x").is_ok());
-        assert!(body(Some("application/json"), "[1]").json("x").is_ok());
+        const JSON: Option<&str> = Some("application/json");
+        assert!(body(JSON, "[1]").json("x").is_ok());
         let status = |body: Body| body.json("x").unwrap_err().status().as_u16();
         assert_eq!(status(body(Some("text/plain"), "hello")), 415);
+        assert_eq!(status(body(None, "{}")), 415);
         assert_eq!(status(body(Some("text/plain"), "")), 400);
-        assert_eq!(status(body(None, "{")), 400);
+        assert_eq!(status(body(JSON, "{")), 400);
+
+        let told = |body: Body| body.refuse().unwrap_err().detail().to_owned();
+        for nothing in [body(None, ""), body(JSON, "{}")] {
+            assert!(nothing.refuse().is_ok());
+        }
+        assert_eq!(told(body(JSON, r#"{"b": 1, "a": 2}"#)), "Unknown argument: \"b\"");
+        assert_eq!(told(body(JSON, "[]")), "Request must be a JSON dict");
+        assert_eq!(told(body(JSON, "x")), "Request is not in valid JSON format");
+        assert_eq!(
+            told(body(Some("text/plain"), "x")),
+            "Unknown mimetype: text/plain"
+        );
     }
 }

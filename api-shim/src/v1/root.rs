@@ -5,12 +5,16 @@ use axum::extract::Request;
 use serde_json::Value;
 
 use crate::faults::ApiFault;
+use crate::microversion::Version;
 use crate::request::{self, Call};
+use crate::validation::query::Arguments;
 use crate::views;
 
 /// `GET /`
-pub async fn versions(request: Request) -> Json<Value> {
-    Json(views::root::versions(&request::base(&request)))
+pub async fn versions(request: Request) -> Result<Json<Value>, ApiFault> {
+    request::refuse_other_types(request.headers())?;
+    Arguments::parse(request.uri().query(), &[], Version::MIN)?;
+    Ok(Json(views::root::versions(&request::base(&request))))
 }
 
 /// `GET /v1`

@@ -424,8 +424,8 @@ mod tests {
             (json!({"maps": {}}), "Value not a valid list: {}"),
             (json!({"maps": ["k"]}), "Value not a valid dict: k"),
             (
-                json!({"maps": [{"a": null}]}),
-                "attribute maps. Value: '[{'a': None}]'. Wrong type.",
+                json!({"maps": [{"a": 1}]}),
+                "attribute maps. Value: '[{'a': 1}]'. Wrong type.",
             ),
             (json!({"texts": "0"}), "Value not a valid list: 0"),
             (

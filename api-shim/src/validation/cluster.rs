@@ -39,7 +39,7 @@ pub const FIELDS: &[Field] = &[
     Field::ignored("status", Kind::Choice(STATUSES)),
     Field::ignored("status_reason", LONG),
     Field::ignored("health_status", Kind::Choice(HEALTH_STATUSES)),
-    Field::ignored("health_status_reason", Kind::Labels),
+    Field::ignored("health_status_reason", Kind::Strings),
     Field::new("discovery_url", PLAIN),
     Field::read_only("api_address"),
     Field::read_only("coe_version"),

@@ -91,10 +91,18 @@ pub fn refuse_driver(given: &Map<String, Value>) -> Result<(), Fault> {
 
 /// Refuses explicit nulls where there is no default to fall back to.
 pub fn refuse_nulls(given: &Map<String, Value>) -> Result<(), Fault> {
-    for name in ["image_id", "server_type"] {
-        if given.get(name).is_some_and(Value::is_null) {
-            return Err(super::body::invalid(name, &Value::Null, "Value should be string"));
-        }
+    let is_null = |name| given.get(name).is_some_and(Value::is_null);
+    if is_null("image_id") {
+        return Err(super::body::invalid(
+            "image_id",
+            &Value::Null,
+            "Value should be string",
+        ));
+    }
+    if is_null("server_type") {
+        return Err(Fault::invalid_parameter(
+            "Server type None is not supported, expecting a vm/bm/unspecified server type.".to_owned(),
+        ));
     }
     Ok(())
 }

@@ -100,14 +100,32 @@ pub fn read(body: &Value, rules: &Rules) -> Result<Patch, Fault> {
         let reason = format!("Value not a valid list: {}", str_of(body));
         return Err(invalid("patch", body, &reason));
     };
+    let shown = shown(items);
+    if let Some(reason) = items.iter().find_map(null_member) {
+        return Err(not_applied(&shown, reason));
+    }
     let operations = items
         .iter()
         .map(|item| operation(item, rules))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(Patch {
-        operations,
-        shown: shown(items),
-    })
+    Ok(Patch { operations, shown })
+}
+
+/// What an explicit null for one of the two that are needed is called.
+fn null_member(item: &Value) -> Option<&'static str> {
+    let is_null = |key| item.get(key).is_some_and(Value::is_null);
+    match (is_null("path"), is_null("op")) {
+        (true, _) => Some("Invalid 'path'"),
+        (false, true) => Some("Operation's op must be a string"),
+        (false, false) => None,
+    }
+}
+
+fn not_applied(shown: &str, reason: &str) -> Fault {
+    Fault::new(
+        Exception::PatchError,
+        format!("Couldn't apply patch '{shown}'. Reason: {reason}"),
+    )
 }
 
 /// The patch as Magnum's error text prints it: its keys in a fixed order.
@@ -164,9 +182,8 @@ fn refusal(text: String) -> Fault {
 }
 
 fn path(given: Option<&Value>, rules: &Rules) -> Result<String, Fault> {
-    let value = match given {
-        None | Some(Value::Null) => return Err(invalid("path", &Value::Null, "Mandatory field missing.")),
-        Some(value) => value,
+    let Some(value) = given else {
+        return Err(invalid("path", &Value::Null, "Mandatory field missing."));
     };
     let Some(path) = value.as_str() else {
         return Err(invalid("path", value, "Value should be string"));
@@ -202,7 +219,7 @@ fn path(given: Option<&Value>, rules: &Rules) -> Result<String, Fault> {
 
 fn verb(given: Option<&Value>) -> Result<Verb, Fault> {
     match given {
-        None | Some(Value::Null) => Err(invalid("op", &Value::Null, "Mandatory field missing.")),
+        None => Err(invalid("op", &Value::Null, "Mandatory field missing.")),
         Some(Value::String(text)) if text == "add" => Ok(Verb::Add),
         Some(Value::String(text)) if text == "replace" => Ok(Verb::Replace),
         Some(Value::String(text)) if text == "remove" => Ok(Verb::Remove),
@@ -243,12 +260,7 @@ pub fn apply(patch: &Patch, object: Map<String, Value>, rules: &Rules) -> Result
     {
         refuse_add(operation, &object)?;
     }
-    let failed = |reason: &str| {
-        Fault::new(
-            Exception::PatchError,
-            format!("Couldn't apply patch '{}'. Reason: {reason}", patch.shown),
-        )
-    };
+    let failed = |reason: &str| not_applied(&patch.shown, reason);
     let operations = patch
         .operations
         .iter()
@@ -444,6 +456,12 @@ mod tests {
         assert!(
             told(json!([{"op": "add", "path": "/a", "value": 1, "from": "/b"}])).ends_with("patch: from")
         );
+        assert_eq!(
+            told(json!([{"op": null, "path": "/name", "value": "x"}])),
+            "Couldn't apply patch '[{'path': '/name', 'op': None, 'value': 'x'}]'. Reason: Operation's op must be a \
+             string"
+        );
+        assert!(told(json!([{"op": null, "path": null}])).ends_with("Reason: Invalid 'path'"));
         for value in [json!(null), json!(1.5), json!([1]), json!({})] {
             assert!(one("replace", "/name", &value).is_err(), "{value}");
         }

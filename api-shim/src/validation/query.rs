@@ -78,11 +78,26 @@ impl Arguments {
 
     /// The value of one argument; the last one given counts.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.0
-            .iter()
-            .rev()
-            .find(|(k, _)| k == key)
-            .map(|(_, value)| value.as_str())
+        self.all(key).next_back()
+    }
+
+    /// A whole number. One that is given twice is none, which Magnum tells of numbers only.
+    fn integer(&self, key: &str) -> Result<Option<i128>, Fault> {
+        let given: Vec<&str> = self.all(key).collect();
+        match given[..] {
+            [] => Ok(None),
+            [text] => integer(key, text).map(Some),
+            _ => {
+                let reason = "unable to convert to int. Error: int() argument must be a string, a bytes-like object \
+                              or a real number, not 'list'";
+                Err(invalid(key, &Value::from(given), reason))
+            }
+        }
+    }
+
+    fn all(&self, key: &str) -> impl DoubleEndedIterator<Item = &str> {
+        let given = self.0.iter().filter(move |(name, _)| name == key);
+        given.map(|(_, value)| value.as_str())
     }
 
     /// A boolean argument.
@@ -136,24 +151,21 @@ pub struct Paging {
 impl Paging {
     /// Reads the four arguments. `max_limit` is `[api] max_limit`.
     pub fn from_arguments(arguments: &Arguments, max_limit: u32) -> Result<Self, Fault> {
-        Self::read(arguments, max_limit, uuid_marker)
+        let marker = arguments.get("marker").map(uuid_marker).transpose()?;
+        Self::read(arguments, max_limit, marker)
     }
 
     /// The same for a collection whose markers are numbers of rows.
     pub fn numbered(arguments: &Arguments, max_limit: u32) -> Result<Self, Fault> {
-        Self::read(arguments, max_limit, number_marker)
+        let marker = arguments.integer("marker")?.map(|number| number.to_string());
+        Self::read(arguments, max_limit, marker)
     }
 
-    fn read(
-        arguments: &Arguments,
-        max_limit: u32,
-        read_marker: fn(&str) -> Result<String, Fault>,
-    ) -> Result<Self, Fault> {
-        let limit = match arguments.get("limit") {
+    fn read(arguments: &Arguments, max_limit: u32, marker: Option<String>) -> Result<Self, Fault> {
+        let limit = match arguments.integer("limit")? {
             None => max_limit,
-            Some(text) => limit(text)?.min(max_limit),
+            Some(number) => limit(number)?.min(max_limit),
         };
-        let marker = arguments.get("marker").map(read_marker).transpose()?;
         let direction = match arguments.get("sort_dir") {
             None | Some("asc") => Direction::Ascending,
             Some("desc") => Direction::Descending,
@@ -186,10 +198,6 @@ fn uuid_marker(text: &str) -> Result<String, Fault> {
         })
 }
 
-fn number_marker(text: &str) -> Result<String, Fault> {
-    integer("marker", text).map(|number| number.to_string())
-}
-
 fn integer(name: &str, text: &str) -> Result<i128, Fault> {
     text.trim().parse().map_err(|_| {
         let value = Value::String(text.to_owned());
@@ -199,8 +207,7 @@ fn integer(name: &str, text: &str) -> Result<i128, Fault> {
     })
 }
 
-fn limit(text: &str) -> Result<u32, Fault> {
-    let number = integer("limit", text)?;
+fn limit(number: i128) -> Result<u32, Fault> {
     if number <= 0 {
         return Err(Fault::new(Exception::Invalid, "Limit must be positive"));
     }
@@ -246,6 +253,14 @@ mod tests {
                 Err("Limit must be positive".into())
             );
         }
+        assert_eq!(
+            paging("limit=1&sort_key=x&limit=2"),
+            Err(
+                "Invalid input for field/attribute limit. Value: '['1', '2']'. unable to convert to int. Error: int() \
+                 argument must be a string, a bytes-like object or a real number, not 'list'"
+                    .into()
+            )
+        );
         assert!(
             paging("limit=1.5")
                 .unwrap_err()

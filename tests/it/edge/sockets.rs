@@ -49,6 +49,7 @@ async fn a_body_that_is_too_large_gets_its_413_however_large_it_is_and_however_i
     let client = reqwest::Client::new();
     for (bytes, status) in [(114_688, 400), (114_689, 413)] {
         let sent = client.post(world.url("/v1/clusters")).body(vec![b' '; bytes]);
+        let sent = sent.header("content-type", "application/json");
         ensure!(sent.send().await?.status().as_u16() == status, "{bytes}");
     }
     world.stop().await;
@@ -80,7 +81,7 @@ async fn heads_that_are_too_large_are_told_so_as_a_fault() -> Result<()> {
         (10, 90_000, 431),
     ] {
         let request = client
-            .get(world.url(&format!("/?{}", "q".repeat(path))))
+            .get(world.url(&format!("/?{}", "&".repeat(path))))
             .header("x-auth-token", "t".repeat(header));
         let answer = request.send().await?;
         ensure!(

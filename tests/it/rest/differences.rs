@@ -1,11 +1,17 @@
 //! Where we answer otherwise on purpose: case by case, each with its row in `docs/differences.md`.
 
+mod clusters;
+mod others;
 mod table;
+mod templates;
 mod varied;
 
 use super::case::Case;
 use super::world::Answer;
+use clusters::CLUSTERS;
+use others::OTHERS;
 use table::DIFFERENCES;
+use templates::TEMPLATES;
 use varied::VARIED;
 
 /// What the answer must be instead.
@@ -26,6 +32,11 @@ pub struct Difference {
     pub row: &'static str,
     pub instead: Instead,
     pub cases: &'static [&'static str],
+}
+
+/// One of them.
+const fn on(row: &'static str, instead: Instead, cases: &'static [&'static str]) -> Difference {
+    Difference { row, instead, cases }
 }
 
 /// How an answer compares.
@@ -57,7 +68,8 @@ pub fn matches(name: &str, case: &str) -> bool {
 }
 
 fn all() -> impl Iterator<Item = &'static Difference> {
-    DIFFERENCES.iter().chain(VARIED)
+    let parts = [DIFFERENCES, VARIED, TEMPLATES, CLUSTERS, OTHERS];
+    parts.into_iter().flatten()
 }
 
 /// Every named case with its row.

@@ -95,7 +95,9 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
             Ok(value.clone())
         }
         Kind::ListOfStrings => {
-            for item in list(field, value, mode, "[{<class 'str'>: <class 'str'>}]")? {
+            // Nulls pass the types, as in Magnum; whoever reads the list says what is missing there.
+            let items = list(field, value, mode, "[{<class 'str'>: <class 'str'>}]")?;
+            for item in items.iter().filter(|item| !item.is_null()) {
                 strings(field, value, item, mode)?;
             }
             check_size(field.name, value)?;
@@ -110,6 +112,10 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
         }
         Kind::DnsServers => {
             let servers = text(field, value)?;
+            if servers.contains('/') {
+                let reason = "IPAddress() does not support netmasks or subnet prefixes! See documentation for details.";
+                return Err(invalid(field.name, value, reason));
+            }
             let valid = |server: &str| server.trim().parse::<std::net::Ipv4Addr>().is_ok();
             if !servers.split(',').all(valid) {
                 return Err(Fault::new(
@@ -136,7 +142,9 @@ fn strings(field: &Field, whole: &Value, value: &Value, mode: Mode<'_>) -> Resul
             Mode::AsIs => wrong_type(field, value, "{<class 'str'>: <class 'str'>}"),
         });
     };
-    match map.values().find(|inner| !inner.is_string()) {
+    let may_be_null = matches!(field.kind, Kind::ListOfStrings);
+    let fits = |inner: &Value| inner.is_string() || (may_be_null && inner.is_null());
+    match map.values().find(|inner| !fits(inner)) {
         Some(other) => Err(element_type(field, whole, other)),
         None => Ok(()),
     }

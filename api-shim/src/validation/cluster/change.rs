@@ -4,7 +4,7 @@ use magnum_common::error::Fault;
 use magnum_common::model::{Cluster, ClusterStatus, HealthStatus, NodeGroup, StringMap};
 use serde_json::{Map, Value, json};
 
-use super::create::refuse_zero;
+use super::create::{DEFAULT_CREATE_TIMEOUT, refuse_zero};
 use super::{FIELDS, PATCH_RULES};
 use crate::microversion::Version;
 use crate::validation::body::{check, invalid};
@@ -36,6 +36,9 @@ pub fn change(
     let before = document(cluster, node_groups, worker);
     let mut after = apply(patch, before.clone(), &PATCH_RULES)?;
     after.entry("node_count").or_insert(json!(1));
+    after
+        .entry("create_timeout")
+        .or_insert(json!(DEFAULT_CREATE_TIMEOUT));
     check(&mut after, &before, FIELDS)?;
     let node_count = after["node_count"]
         .as_i64()

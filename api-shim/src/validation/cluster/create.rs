@@ -12,7 +12,7 @@ use crate::validation::python::str_of;
 use crate::validation::{cluster_template, labels, names};
 
 /// Minutes, when a create request names none.
-const DEFAULT_CREATE_TIMEOUT: i32 = 60;
+pub const DEFAULT_CREATE_TIMEOUT: i32 = 60;
 
 /// A cluster that was asked for, with the counts of its two default node groups.
 #[derive(Debug, Clone, PartialEq)]

@@ -147,6 +147,9 @@ fn check_taints(group: &str, taints: &[Value]) -> Result<(), Fault> {
         if !EFFECTS.contains(&text("effect")) {
             return Err(refused(&format!(".effect must be one of {}", EFFECTS.join(", "))));
         }
+        if taint.get("value").is_some_and(|value| !value.is_string()) {
+            return Err(refused(".value must be a text"));
+        }
     }
     Ok(())
 }
@@ -254,6 +257,15 @@ mod tests {
                 "unrecognised field(s) a, z; allowed fields are key, value, effect",
             ),
             (json!("k"), "node_taints[1] must be an object"),
+            (json!(null), "node_taints[1] must be an object"),
+            (
+                json!({"key": null, "effect": "NoExecute"}),
+                "(node_taints[1].key is required).",
+            ),
+            (
+                json!({"key": "k", "effect": "NoExecute", "value": null}),
+                "(node_taints[1].value must be a text).",
+            ),
         ] {
             let fault = check(taint).unwrap_err();
             assert!(fault.contains(told), "{fault}");
