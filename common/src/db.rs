@@ -33,3 +33,7 @@ pub use connection::{AnyConnection, Backend, MultiBackend};
 pub use error::DbError;
 pub use pool::{Database, PoolOptions};
 pub use url::DatabaseUrl;
+
+/// Values in one `IN (…)`: far below the limits of the three databases, large enough that a page of the API
+/// needs one query.
+const MOST_BINDS: usize = 1000;

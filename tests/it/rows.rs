@@ -531,6 +531,23 @@ on_every_database! {
         Ok(())
     }
 
+    async fn promises_are_counted_and_ended_however_many_there_are(database: TestDatabase) -> Result<()> {
+        let db = sample(&database).await?;
+        // More than a statement of any of the three databases takes values.
+        let mut promised: Vec<String> = (0..70_000).map(|number| format!("promised-{number}")).collect();
+        promised.push(cluster_uuid(1).to_string());
+        let (all, besides) = db
+            .transaction::<_, DbError, _>(move |conn| {
+                let besides = clusters::count_besides(conn, PROJECT_A, &promised)?;
+                write::cluster_reservations::remove(conn, &promised)?;
+                Ok((clusters::count(conn, Some(PROJECT_A))?, besides))
+            })
+            .await?;
+        assert_eq!(besides, all - 1);
+        assert!(besides > 0);
+        Ok(())
+    }
+
     async fn locks_say_whether_the_row_is_there(database: TestDatabase) -> Result<()> {
         let db = sample(&database).await?;
         let (there, absent) = db

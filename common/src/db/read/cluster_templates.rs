@@ -5,6 +5,7 @@ use diesel::prelude::*;
 
 use super::{Page, Tenancy, filled, readable};
 use crate::context::RequestContext;
+use crate::db::MOST_BINDS;
 use crate::db::connection::{AnyConnection, MultiBackend};
 use crate::db::error::DbError;
 use crate::db::rows::ClusterTemplateRow;
@@ -112,7 +113,7 @@ pub fn find_by_name(
 /// The templates with these uuids, whoever may see them, in one query: for the clusters of a list.
 pub fn with_uuids(conn: &mut AnyConnection, uuids: &[TemplateUuid]) -> Result<Vec<ClusterTemplate>, DbError> {
     let mut rows: Vec<ClusterTemplateRow> = Vec::new();
-    for part in uuids.chunks(super::node_groups::MOST_BINDS) {
+    for part in uuids.chunks(MOST_BINDS) {
         let query: Boxed<'_> = cluster_template::table.into_boxed();
         let query = match part {
             // As for node groups: one statement that stays prepared.

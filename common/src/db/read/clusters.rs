@@ -7,6 +7,7 @@ use diesel::prelude::*;
 
 use super::tenancy::keep_to;
 use super::{Page, Tenancy, filled};
+use crate::db::MOST_BINDS;
 use crate::db::connection::{AnyConnection, MultiBackend};
 use crate::db::error::DbError;
 use crate::db::rows::ClusterRow;
@@ -117,16 +118,18 @@ pub fn count(conn: &mut AnyConnection, project_id: Option<&str>) -> Result<i64, 
     Ok(query.get_result(conn)?)
 }
 
-/// How many clusters a project has besides these.
+/// How many clusters a project has besides these, which may be any number. One that is made meanwhile counts, whether
+/// it is one of these or not.
 pub fn count_besides(conn: &mut AnyConnection, project_id: &str, besides: &[String]) -> Result<i64, DbError> {
-    let mut query = cluster::table
-        .filter(cluster::project_id.eq(project_id))
-        .select(count_star())
-        .into_boxed();
-    if !besides.is_empty() {
-        query = query.filter(cluster::uuid.ne_all(besides));
+    let mut there = 0;
+    for part in besides.chunks(MOST_BINDS) {
+        there += cluster::table
+            .filter(cluster::project_id.eq(project_id))
+            .filter(cluster::uuid.eq_any(part))
+            .select(count_star())
+            .get_result::<i64>(conn)?;
     }
-    Ok(query.get_result(conn)?)
+    Ok(count(conn, Some(project_id))? - there)
 }
 
 /// How many nodes there are, masters included, in one project or in all.

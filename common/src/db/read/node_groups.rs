@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use diesel::prelude::*;
 
 use super::{Page, Tenancy, filled, readable};
+use crate::db::MOST_BINDS;
 use crate::db::connection::{AnyConnection, MultiBackend};
 use crate::db::error::DbError;
 use crate::db::rows::NodeGroupRow;
@@ -13,10 +14,6 @@ use crate::ids::{ClusterUuid, NodeGroupUuid};
 use crate::model::{NodeCounts, NodeGroup, Role};
 
 type Boxed<'a> = nodegroup::BoxedQuery<'a, MultiBackend>;
-
-/// Values in one `IN (…)`: far below the limits of the three databases, large enough that a page of the API
-/// needs one query.
-pub(super) const MOST_BINDS: usize = 1000;
 
 /// Which groups of a cluster a list holds. Empty: all. Of a column, the outer `None` does not filter, the inner one
 /// wants NULL.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use diesel::prelude::*;
 
 use super::unless_exists;
+use crate::db::MOST_BINDS;
 use crate::db::connection::AnyConnection;
 use crate::db::error::DbError;
 use crate::db::now_plus_ms_expr;
@@ -57,9 +58,8 @@ pub fn extend(conn: &mut AnyConnection, cluster: &ClusterUuid, lasts: Duration) 
 
 /// Removes the reservations of these clusters, as far as there are any.
 pub fn remove(conn: &mut AnyConnection, clusters: &[String]) -> Result<(), DbError> {
-    if !clusters.is_empty() {
-        diesel::delete(reservation::table.filter(reservation::cluster_uuid.eq_any(clusters)))
-            .execute(conn)?;
+    for part in clusters.chunks(MOST_BINDS) {
+        diesel::delete(reservation::table.filter(reservation::cluster_uuid.eq_any(part))).execute(conn)?;
     }
     Ok(())
 }
