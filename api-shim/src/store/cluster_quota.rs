@@ -2,13 +2,14 @@
 //!
 //! A conductor makes the row of a new cluster after the client has got its 202. Who only counted rows would let in as
 //! many as ask at the same time. So each promise is written down first ([`reserve`]), in a transaction that holds the
-//! project's row locked while it counts. It holds among all API processes on one database, whatever kind of conductor
-//! makes the clusters. Not kept by it: a Python API beside us, which counts rows only.
+//! project's row locked while it counts: rows and reservations together, which is never too few, and one by one where
+//! that leaves no room. It holds among all API processes on one database, whatever kind of conductor makes the clusters.
+//! Not kept by it: a Python API beside us, which counts rows only.
 
 use std::time::Duration;
 
 use magnum_common::db::write::cluster_reservations as write;
-use magnum_common::db::{AnyConnection, Database, lock, read};
+use magnum_common::db::{AnyConnection, Database, DbError, lock, read};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::ClusterUuid;
 
@@ -20,20 +21,20 @@ use crate::faults::ApiFault;
 pub async fn check(database: &Database, project_id: String, default_limit: u32) -> Result<(), ApiFault> {
     reading(database, move |connection| {
         let used = read::clusters::count(connection, Some(&project_id))?;
-        within(connection, &project_id, default_limit, used)
+        let limit = limit_of(connection, &project_id, default_limit)?;
+        refuse_beyond(limit, used)
     })
     .await
 }
 
-/// Refuses when `used` is as much as the project may have.
-fn within(
-    connection: &mut AnyConnection,
-    project_id: &str,
-    default_limit: u32,
-    used: i64,
-) -> Result<(), Failure> {
-    let limit = read::records::find_quota(connection, project_id, "Cluster")?
-        .map_or_else(|| i64::from(default_limit), |quota| i64::from(quota.hard_limit));
+/// As many clusters as the project may have.
+fn limit_of(connection: &mut AnyConnection, project_id: &str, default_limit: u32) -> Result<i64, DbError> {
+    let quota = read::records::find_quota(connection, project_id, "Cluster")?;
+    Ok(quota.map_or_else(|| i64::from(default_limit), |quota| i64::from(quota.hard_limit)))
+}
+
+/// Refuses when there are that many.
+fn refuse_beyond(limit: i64, used: i64) -> Result<(), Failure> {
     if used < limit {
         return Ok(());
     }
@@ -62,12 +63,13 @@ pub async fn reserve(
                 if !lock::project(connection, &project)? {
                     return Ok(false);
                 }
-                let reserved = read::cluster_reservations::of_project(connection, &project)?;
-                write::remove(connection, &reserved.past)?;
-                // One that is a row already, and whose conductor knows nothing of reservations, counts once.
-                let rows = read::clusters::count_besides(connection, &project, &reserved.open)?;
-                let promised = i64::try_from(reserved.open.len()).unwrap_or(i64::MAX);
-                within(connection, &project, default_limit, rows.saturating_add(promised))?;
+                // Reservations first: one that turns into a row meanwhile is counted in any case.
+                let reserved = read::cluster_reservations::count(connection, &project)?;
+                let rows = read::clusters::count(connection, Some(&project))?;
+                let limit = limit_of(connection, &project, default_limit)?;
+                if rows.saturating_add(reserved) >= limit {
+                    refuse_beyond(limit, counted(connection, &project)?)?;
+                }
                 write::insert(connection, &uuid, &project, lasts)?;
                 Ok(true)
             })
@@ -80,6 +82,15 @@ pub async fn reserve(
             .run(move |connection| write::insert_project(connection, &project))
             .await?;
     }
+}
+
+/// How many clusters a project has and was promised, to the last one: a reservation whose time is over does not count
+/// and is removed, and one that is a row already, since its conductor knows nothing of reservations, counts once.
+fn counted(connection: &mut AnyConnection, project_id: &str) -> Result<i64, DbError> {
+    let reserved = read::cluster_reservations::of_project(connection, project_id)?;
+    write::remove(connection, &reserved.past)?;
+    let rows = read::clusters::count_besides(connection, project_id, &reserved.open)?;
+    Ok(rows.saturating_add(i64::try_from(reserved.open.len()).unwrap_or(i64::MAX)))
 }
 
 /// Keeps the place for as long as the cluster's request may wait in the queue: its 202 is about to be sent.

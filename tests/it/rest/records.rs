@@ -169,3 +169,30 @@ async fn federations_are_not_made_and_say_so() {
     );
     world.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reservation_counts_until_its_time_is_over_and_once_with_its_row() {
+    let world = World::start("base").await;
+    let own = project("a");
+    let quota = format!("/v1/quotas/{own}/Cluster");
+    // Of the two clusters one is still reserved. One more is promised; for another the time is over.
+    let far = "cast(strftime('%s', 'now') as integer) * 1000 + 3600000";
+    world
+        .sql(&format!(
+            "update quotas set hard_limit = 4 where project_id = '{own}'; \
+             insert into conductor_cluster_reservation (cluster_uuid, project_id, expires_ms) values \
+             ('000000c1-0000-4000-8000-000000000001', '{own}', {far}), ('promised', '{own}', {far}), \
+             ('over', '{own}', 1)"
+        ))
+        .await;
+    assert_eq!(world.ask("alice", "GET", &quota, "").await.body["hard_limit"], 4);
+    let body =
+        json!({"cluster_template_id": "000000c7-0000-4000-8000-000000000001", "keypair": "default-key"});
+    let make = async || world.ask("alice", "POST", "/v1/clusters", body.to_string()).await;
+    let fourth = make().await;
+    assert_eq!(fourth.status, 202, "{:?}", fourth.body);
+    let fifth = make().await;
+    assert_eq!(fifth.status, 403, "{:?}", fifth.body);
+    assert!(fifth.detail().contains("maximum clusters per project, 4."));
+    world.stop().await;
+}
