@@ -16,8 +16,8 @@ use magnum_common::ids::ClusterUuid;
 use super::{Failure, reading};
 use crate::faults::ApiFault;
 
-/// Refuses when the project has as many clusters as it may have: by its own limit, else by `default_limit`. A look
-/// before other checks; only [`reserve`] is sure.
+/// Refuses when the project has as many clusters as it may have: by its own limit, else by `default_limit`. Without
+/// those that were promised: only [`reserve`] is sure.
 pub async fn check(database: &Database, project_id: String, default_limit: u32) -> Result<(), ApiFault> {
     reading(database, move |connection| {
         let used = read::clusters::count(connection, Some(&project_id))?;

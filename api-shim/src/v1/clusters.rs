@@ -105,15 +105,28 @@ pub async fn create(
         .await?;
     cluster::create::check_composed(&new, &template)?;
     resolved.driver.master_size.check(new.master_count)?;
-    store::cluster_quota::check(&app.database, project_id.clone(), app.max_clusters_per_project).await?;
+    if let Err(fault) = check_use(&app, &call, &inquiry, &new, &template).await {
+        // A full quota is told before anything that is wrong with the request. Where nothing is, the promise finds it.
+        store::cluster_quota::check(&app.database, project_id, app.max_clusters_per_project).await?;
+        return Err(fault);
+    }
+    promise(&app, &call, &project_id, &new).await?;
+    Ok((StatusCode::ACCEPTED, Json(json!({"uuid": new.cluster.uuid}))))
+}
+
+/// Whether the caller may use the template, and the cluster can be built in the cloud.
+async fn check_use(
+    app: &App,
+    call: &Call,
+    inquiry: &Inquiry,
+    new: &NewCluster,
+    template: &ClusterTemplate,
+) -> Result<(), ApiFault> {
     if template.hidden && !call.context.is_admin() {
         return Err(Fault::new(Exception::NotAuthorized, "Not authorized.").into());
     }
-    check_cloud(&app, &inquiry, &new, &template).await?;
-    cluster::create::check_masters(&new)?;
-
-    promise(&app, &call, &project_id, &new).await?;
-    Ok((StatusCode::ACCEPTED, Json(json!({"uuid": new.cluster.uuid}))))
+    check_cloud(app, inquiry, new, template).await?;
+    Ok(cluster::create::check_masters(new)?)
 }
 
 /// Hands the cluster to the conductors, within the project's quota, and waits until one has accepted it.

@@ -186,13 +186,28 @@ async fn a_reservation_counts_until_its_time_is_over_and_once_with_its_row() {
         ))
         .await;
     assert_eq!(world.ask("alice", "GET", &quota, "").await.body["hard_limit"], 4);
-    let body =
-        json!({"cluster_template_id": "000000c7-0000-4000-8000-000000000001", "keypair": "default-key"});
-    let make = async || world.ask("alice", "POST", "/v1/clusters", body.to_string()).await;
-    let fourth = make().await;
-    assert_eq!(fourth.status, 202, "{:?}", fourth.body);
-    let fifth = make().await;
-    assert_eq!(fifth.status, 403, "{:?}", fifth.body);
-    assert!(fifth.detail().contains("maximum clusters per project, 4."));
+    let make = async |flavor: &str| {
+        let body = json!({
+            "cluster_template_id": "000000c7-0000-4000-8000-000000000001", "keypair": "default-key",
+            "flavor_id": flavor,
+        });
+        let answer = world.ask("alice", "POST", "/v1/clusters", body.to_string()).await;
+        (answer.status, answer.detail().to_owned())
+    };
+    assert_eq!(make("m1.small").await, (202, String::new()));
+    let (status, told) = make("m1.small").await;
+    assert!(
+        status == 403 && told.contains("maximum clusters per project, 4."),
+        "{told}"
+    );
+    // What is wrong with the request is told as long as the rows leave room, and no longer.
+    let (status, told) = make("none").await;
+    assert!(status == 400 && told.contains("flavor none"), "{told}");
+    world.sql("update quotas set hard_limit = 2").await;
+    let (status, told) = make("none").await;
+    assert!(
+        status == 403 && told.contains("maximum clusters per project, 2."),
+        "{told}"
+    );
     world.stop().await;
 }
