@@ -33,8 +33,7 @@ pub fn routes(app: Arc<App>) -> Router {
     let refuse_body = from_fn_with_state(Arc::clone(&app), request::refuse_body);
     for route in ROUTES {
         let mut handler = route.handler();
-        // A GET's body is nobody's business: proxies drop it.
-        if matches!(route.body, Body::None) && route.method != "GET" {
+        if matches!(route.body, Body::None) && route.looks_at_a_body() {
             handler = handler.route_layer(refuse_body.clone());
         }
         v1 = v1.route(route.path, handler);

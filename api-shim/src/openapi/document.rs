@@ -159,7 +159,7 @@ pub(super) fn faults(route: &Route) -> Vec<u16> {
     if route.parameters().next().is_some() {
         statuses.push(409);
     }
-    if !matches!(route.body, Body::None) {
+    if route.looks_at_a_body() {
         statuses.extend([413, 415]);
     }
     statuses.extend(route.faults);

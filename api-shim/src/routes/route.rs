@@ -34,7 +34,7 @@ pub struct Route {
 /// What a request carries.
 #[derive(Clone, Copy)]
 pub enum Body {
-    /// Nothing that is read.
+    /// Nothing: something is a 400, but of a GET, whose body proxies may drop and nobody looks at.
     None,
     /// A JSON object with these attributes.
     Object(Model, &'static [Field]),
@@ -76,6 +76,11 @@ impl Route {
     /// Whether the route is there in this version.
     pub fn is_in(&self, version: Version) -> bool {
         version >= self.since
+    }
+
+    /// Whether a body that is sent has any effect, if only to be refused.
+    pub fn looks_at_a_body(&self) -> bool {
+        self.method != "GET"
     }
 
     /// The rules that decide who may.

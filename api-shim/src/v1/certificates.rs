@@ -114,8 +114,7 @@ pub async fn sign(
     Ok((StatusCode::CREATED, Json(view)))
 }
 
-/// `PATCH /v1/certificates/{cluster}`: all certificates of the cluster anew. There is nothing to say in a body, and
-/// none is read.
+/// `PATCH /v1/certificates/{cluster}`: all certificates of the cluster anew.
 pub async fn rotate(
     State(app): State<Arc<App>>,
     mut call: Call,

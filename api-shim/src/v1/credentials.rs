@@ -16,7 +16,7 @@ use crate::request::{Call, Ident};
 use crate::state::App;
 use crate::store;
 
-/// `PATCH /v1/credentials/{cluster}`. No body is read.
+/// `PATCH /v1/credentials/{cluster}`
 pub async fn rotate(
     State(app): State<Arc<App>>,
     mut call: Call,

@@ -121,7 +121,7 @@ pub enum Kind {
     Labels,
     /// A dictionary of texts.
     Strings,
-    /// A list of dictionaries of texts.
+    /// A list of dictionaries of texts. Nulls pass: what reads it says what is missing.
     ListOfStrings,
     /// A list of texts.
     Texts,

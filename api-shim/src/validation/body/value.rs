@@ -90,7 +90,8 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
         },
         Kind::Labels => labels(field, value, mode),
         Kind::Strings => {
-            strings(field, value, value, mode)?;
+            let texts = dictionary(field, value, mode)?.values();
+            only(field, value, texts, Value::is_string)?;
             check_size(field.name, value)?;
             Ok(value.clone())
         }
@@ -98,17 +99,16 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
             // Nulls pass the types, as in Magnum; whoever reads the list says what is missing there.
             let items = list(field, value, mode, "[{<class 'str'>: <class 'str'>}]")?;
             for item in items.iter().filter(|item| !item.is_null()) {
-                strings(field, value, item, mode)?;
+                let texts = dictionary(field, item, mode)?.values();
+                only(field, value, texts, |text| text.is_string() || text.is_null())?;
             }
             check_size(field.name, value)?;
             Ok(value.clone())
         }
         Kind::Texts => {
             let items = list(field, value, mode, "[<class 'str'>]")?;
-            match items.iter().find(|item| !item.is_string()) {
-                Some(other) => Err(element_type(field, value, other)),
-                None => Ok(value.clone()),
-            }
+            only(field, value, items, Value::is_string)?;
+            Ok(value.clone())
         }
         Kind::DnsServers => {
             let servers = text(field, value)?;
@@ -131,22 +131,15 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
     }
 }
 
-/// `whole` is the attribute's value, of which `value` is all or an element.
-fn strings(field: &Field, whole: &Value, value: &Value, mode: Mode<'_>) -> Result<(), Fault> {
-    let Value::Object(map) = value else {
-        return Err(match mode {
-            Mode::Convert(argument, body) => {
-                let reason = format!("Value not a valid dict: {}", str_of(value));
-                invalid(argument, body, &reason)
-            }
-            Mode::AsIs => wrong_type(field, value, "{<class 'str'>: <class 'str'>}"),
-        });
-    };
-    let may_be_null = matches!(field.kind, Kind::ListOfStrings);
-    let fits = |inner: &Value| inner.is_string() || (may_be_null && inner.is_null());
-    match map.values().find(|inner| !fits(inner)) {
-        Some(other) => Err(element_type(field, whole, other)),
-        None => Ok(()),
+/// `value` is the attribute's, or an element of it.
+fn dictionary<'a>(field: &Field, value: &'a Value, mode: Mode<'_>) -> Result<&'a Map<String, Value>, Fault> {
+    match (value, mode) {
+        (Value::Object(map), _) => Ok(map),
+        (_, Mode::Convert(argument, body)) => {
+            let reason = format!("Value not a valid dict: {}", str_of(value));
+            Err(invalid(argument, body, &reason))
+        }
+        (_, Mode::AsIs) => Err(wrong_type(field, value, "{<class 'str'>: <class 'str'>}")),
     }
 }
 
@@ -161,10 +154,20 @@ fn list<'a>(field: &Field, value: &'a Value, mode: Mode<'_>, expected: &str) -> 
     }
 }
 
-/// The fault for something inside of a list or dictionary that is no text.
-fn element_type(field: &Field, whole: &Value, inner: &Value) -> Fault {
-    let reason = format!("Wrong type. Expected '<class 'str'>', got '{}'", type_name(inner));
-    invalid(field.name, whole, &reason)
+/// Refuses what does not fit inside of a list or dictionary of texts; `whole` is the attribute's value.
+fn only<'a>(
+    field: &Field,
+    whole: &Value,
+    inner: impl IntoIterator<Item = &'a Value>,
+    fits: fn(&Value) -> bool,
+) -> Result<(), Fault> {
+    match inner.into_iter().find(|value| !fits(value)) {
+        None => Ok(()),
+        Some(other) => {
+            let reason = format!("Wrong type. Expected '<class 'str'>', got '{}'", type_name(other));
+            Err(invalid(field.name, whole, &reason))
+        }
+    }
 }
 
 fn text<'a>(field: &Field, value: &'a Value) -> Result<&'a str, Fault> {
