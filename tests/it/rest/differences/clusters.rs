@@ -1,10 +1,225 @@
-//! The same for the odd requests (`x-…`). Clusters and their actions.
+//! Clusters and their actions.
 
 use super::Difference;
 use super::Instead::{Accepted, Detail, Places, Refused};
 use super::on;
 
 pub const CLUSTERS: &[Difference] = &[
+    on(
+        "a path below a collection that has none",
+        Refused(404, "Not Found"),
+        &["clusters/detail/under-one", "actions/x-paths/deeper"],
+    ),
+    on(
+        "JSON of the wrong kind",
+        Refused(400, "not a valid object"),
+        &["clusters/create-bad-bodies/array"],
+    ),
+    on(
+        "`faults` of a cluster whose create or delete failed",
+        Places(&["/faults/"]),
+        &[
+            "clusters/create-driver-fails/get",
+            "clusters/delete-driver-fails/after",
+        ],
+    ),
+    on(
+        "label `boot_volume_size` or `min_node_count` that is no number",
+        Refused(400, "boot_volume_size must be an integer"),
+        &["clusters/create-boot-size-bad/post"],
+    ),
+    on(
+        "a number as text in a patch",
+        Detail("Wrong type. Expected '<class 'int'>', got '<class 'str'>'"),
+        &[
+            "clusters_patch/node-count-text/patch",
+            "clusters_patch/node-count-bad/patch",
+            "clusters_patch/x-node_count-empty/patch",
+            "clusters_patch/x-node_count-x/patch",
+        ],
+    ),
+    on(
+        "PATCH of `node_count` outside the group's bounds",
+        Refused(400, "outside the allowed range"),
+        &[
+            "clusters_patch/node-count-0/patch",
+            "clusters_patch/x-node_count-0/patch",
+            "clusters_patch/x-node_count-6/patch",
+            "clusters_patch/x-node_count-100/patch",
+            "clusters_patch/x-over-max/patch",
+            "clusters_patch/x-under-min/patch",
+        ],
+    ),
+    on(
+        "the choices in an error text",
+        Detail("Value should be one of: HEALTHY, UNHEALTHY, UNKNOWN"),
+        &[
+            "clusters_patch/health-bad/patch",
+            "clusters/x-create-health_status-7/post",
+            "clusters/x-create-health_status-true/post",
+            "clusters/x-create-health_status-list-empty/post",
+            "clusters/x-create-health_status-object-empty/post",
+            "clusters/x-create-health_status-long-300/post",
+            "clusters/x-create-health_status-empty/post",
+            "clusters_patch/x-health-healthy/patch",
+            "clusters_patch/x-health-empty/patch",
+            "clusters_patch/x-health-5/patch",
+        ],
+    ),
+    on(
+        "text after a Python literal that does not parse",
+        Detail("'boom' is neither a value nor quoted"),
+        &["clusters_patch/health-reason-bad/patch"],
+    ),
+    on(
+        "a dictionary as patch value",
+        Accepted(202),
+        &["clusters_patch/health-reason-object/patch"],
+    ),
+    on(
+        "`faults` of a cluster whose create or delete failed",
+        Places(&["/nodegroups/0/status", "/nodegroups/1/status"]),
+        &["clusters/create-driver-fails/ngs"],
+    ),
+    on(
+        "Master count below 1",
+        Detail("size must be at least 1"),
+        &["actions/resize-master-supported/zero"],
+    ),
+    on(
+        "an upgrade without `max_batch_size`",
+        Accepted(202),
+        &[
+            "actions/upgrade-versions/v1.8",
+            "actions/upgrade-bodies/by-name",
+            "actions/upgrade-rights/root",
+            "actions/x-upgrade-template-text-000000c7-0000-4000-8000-000000000001/post",
+            "actions/x-upgrade-template-k8s-1.31/post",
+        ],
+    ),
+    on(
+        "an upgrade without `max_batch_size`",
+        Refused(400, "Upgrading a cluster when status is \"UPDATE_IN_PROGRESS\""),
+        &["actions/upgrade-effect/again-in-progress"],
+    ),
+    on(
+        "an upgrade without `max_batch_size`",
+        Detail("fake driver was told to fail upgrade"),
+        &["actions/upgrade-driver-fails/post"],
+    ),
+    on(
+        "an upgrade without `max_batch_size`",
+        Places(&["/status", "/status_reason", "/faults", "/updated_at"]),
+        &["actions/upgrade-driver-fails/after"],
+    ),
+    on(
+        "`cluster_template` missing in an upgrade, `cluster_uuid` or `csr` in a certificate request",
+        Refused(
+            400,
+            "attribute cluster_template. Value: 'None'. Mandatory field missing.",
+        ),
+        &["actions/upgrade-bodies/empty"],
+    ),
+    on(
+        "a method that a path does not take",
+        Refused(405, "Method Not Allowed"),
+        &[
+            "clusters/x-methods/patch",
+            "clusters/x-methods/delete",
+            "clusters/x-methods/post-one",
+            "clusters/x-detail-params/post",
+            "clusters/x-detail-params/delete",
+            "clusters/x-detail-params/patch",
+        ],
+    ),
+    on(
+        "OPTIONS without `[cors] allowed_origin`",
+        Refused(405, "Method Not Allowed"),
+        &["clusters/x-methods/options", "clusters/x-methods/options-one"],
+    ),
+    on(
+        "true or false where a number is wanted",
+        Refused(400, "got '<class 'bool'>'"),
+        &[
+            "actions/x-resize-count-true/post",
+            "actions/x-upgrade-batch-true/post",
+            "clusters/x-create-node_count-true/post",
+            "clusters/x-create-master_count-true/post",
+            "clusters/x-create-docker_volume_size-true/post",
+            "clusters/x-create-create_timeout-true/post",
+            "clusters_patch/x-node_count-true/patch",
+        ],
+    ),
+    on(
+        "a whole number beyond 2147483647",
+        Refused(400, "lower or equal to 2147483647"),
+        &[
+            "clusters/x-create-docker_volume_size-2147483648/post",
+            "clusters/x-create-create_timeout-2147483648/post",
+            "clusters_patch/x-node_count-2147483648/patch",
+        ],
+    ),
+    on(
+        "a boolean that is none (`\"maybe\"`)",
+        Refused(400, "Unrecognized value"),
+        &[
+            "clusters/x-create-floating_ip_enabled-maybe/post",
+            "clusters/x-create-floating_ip_enabled-list-empty/post",
+            "clusters/x-create-master_lb_enabled-maybe/post",
+            "clusters/x-create-master_lb_enabled-list-empty/post",
+            "clusters/x-create-merge_labels-maybe/post",
+            "clusters/x-create-merge_labels-list-empty/post",
+            "clusters_patch/x-replace-floating_ip_enabled/patch",
+            "clusters_patch/x-replace-master_lb_enabled/patch",
+        ],
+    ),
+    on(
+        "JSON of the wrong kind",
+        Refused(400, "Value not a valid object"),
+        &[
+            "actions/x-resize-list/post",
+            "actions/x-upgrade-list/post",
+            "clusters/x-bodies/null",
+            "clusters/x-bodies/list-one",
+            "clusters/x-bodies/text",
+            "clusters/x-bodies/number",
+        ],
+    ),
+    on(
+        "JSON of the wrong kind",
+        Refused(400, "Value not a valid list"),
+        &["clusters_patch/x-body-null/patch"],
+    ),
+    on(
+        "JSON of the wrong kind",
+        Refused(400, "Missing argument"),
+        &["clusters_patch/x-body-empty/patch"],
+    ),
+    on(
+        "PATCH in a status that does not allow it",
+        Refused(409, "Updating a cluster when status is"),
+        &[
+            "clusters_patch/x-state-create_in_progress/patch",
+            "clusters_patch/x-state-health-create_in_progress/patch",
+            "clusters_patch/x-state-create_failed/patch",
+            "clusters_patch/x-state-update_in_progress/patch",
+            "clusters_patch/x-state-health-update_in_progress/patch",
+            "clusters_patch/x-state-update_failed/patch",
+            "clusters_patch/x-state-delete_in_progress/patch",
+            "clusters_patch/x-state-health-delete_in_progress/patch",
+            "clusters_patch/x-state-delete_failed/patch",
+        ],
+    ),
+    on(
+        "a resize, or a change of node groups, in a status that does not allow it",
+        Refused(409, "when status is"),
+        &[
+            "actions/x-resize-state-create_in_progress/post",
+            "actions/x-resize-state-create_failed/post",
+            "actions/x-resize-state-delete_in_progress/post",
+            "actions/x-resize-state-delete_failed/post",
+        ],
+    ),
     on(
         "a resize with null for `node_count` or in `nodes_to_remove`",
         Refused(400, "Mandatory field missing."),
@@ -40,36 +255,14 @@ pub const CLUSTERS: &[Difference] = &[
         &["actions/x-resize-roles-root/post"],
     ),
     on(
-        "an upgrade without `max_batch_size`",
-        Accepted(202),
-        &[
-            "actions/x-upgrade-template-text-000000c7-0000-4000-8000-000000000001/post",
-            "actions/x-upgrade-template-k8s-1.31/post",
-        ],
-    ),
-    on(
         "`cluster_template` missing in an upgrade",
         Refused(400, "Mandatory field missing."),
         &["actions/x-upgrade-none/post"],
     ),
     on(
-        "a path below a collection that has none",
-        Refused(404, "Not Found"),
-        &["actions/x-paths/deeper"],
-    ),
-    on(
         "an unknown word before a collection",
         Refused(404, "Not Found"),
         &["actions/x-paths/no-cluster"],
-    ),
-    on(
-        "a method that a path does not take",
-        Refused(405, "Method Not Allowed"),
-        &[
-            "clusters/x-detail-params/post",
-            "clusters/x-detail-params/delete",
-            "clusters/x-detail-params/patch",
-        ],
     ),
     on(
         "a text that its column cannot hold",
@@ -82,21 +275,6 @@ pub const CLUSTERS: &[Difference] = &[
         &[
             "clusters/x-create-status-list-empty/post",
             "clusters/x-create-status-object-empty/post",
-        ],
-    ),
-    on(
-        "the choices in an error text",
-        Detail("Value should be one of: HEALTHY, UNHEALTHY, UNKNOWN"),
-        &[
-            "clusters/x-create-health_status-7/post",
-            "clusters/x-create-health_status-true/post",
-            "clusters/x-create-health_status-list-empty/post",
-            "clusters/x-create-health_status-object-empty/post",
-            "clusters/x-create-health_status-long-300/post",
-            "clusters/x-create-health_status-empty/post",
-            "clusters_patch/x-health-healthy/patch",
-            "clusters_patch/x-health-empty/patch",
-            "clusters_patch/x-health-5/patch",
         ],
     ),
     on(
@@ -223,16 +401,6 @@ pub const CLUSTERS: &[Difference] = &[
         &["clusters/x-row-no-nodegroups/patch"],
     ),
     on(
-        "JSON of the wrong kind",
-        Refused(400, "Value not a valid object"),
-        &[
-            "clusters/x-bodies/null",
-            "clusters/x-bodies/list-one",
-            "clusters/x-bodies/text",
-            "clusters/x-bodies/number",
-        ],
-    ),
-    on(
         "form-encoded bodies",
         Refused(415, "Unknown mimetype: "),
         &["clusters/x-bodies/no-type", "clusters/x-bodies/form"],
@@ -249,25 +417,6 @@ pub const CLUSTERS: &[Difference] = &[
             "clusters_patch/x-remove-health_status/patch",
             "clusters_patch/x-remove-health_status_reason/patch",
             "clusters_patch/x-effect-remove-health/patch",
-        ],
-    ),
-    on(
-        "PATCH of `node_count` outside the group's bounds",
-        Refused(400, "outside the allowed range"),
-        &[
-            "clusters_patch/x-node_count-0/patch",
-            "clusters_patch/x-node_count-6/patch",
-            "clusters_patch/x-node_count-100/patch",
-            "clusters_patch/x-over-max/patch",
-            "clusters_patch/x-under-min/patch",
-        ],
-    ),
-    on(
-        "a number as text in a patch",
-        Detail("Wrong type. Expected '<class 'int'>', got '<class 'str'>'"),
-        &[
-            "clusters_patch/x-node_count-empty/patch",
-            "clusters_patch/x-node_count-x/patch",
         ],
     ),
     on(

@@ -1,0 +1,227 @@
+//! The drivers that templates resolve to.
+
+use super::Difference;
+use super::Instead::{Accepted, Detail, Places, Refused};
+use super::on;
+
+pub const DRIVERS: &[Difference] = &[
+    on(
+        "order of checks",
+        Refused(403, "clustertemplate:create"),
+        &["driver_resolution/reader-sees-driver-error-first/unknown"],
+    ),
+    on(
+        "Several drivers for one cluster type",
+        Places(&["/stack_id"]),
+        &[
+            "driver_resolution/old-template-without-driver/get",
+            "driver_resolution/old-template-empty-driver/get",
+        ],
+    ),
+    on(
+        "Which driver builds a template's clusters",
+        Accepted(202),
+        &[
+            "driver_resolution/beta-last-on-shared-tuple-named-alpha/cluster-create",
+            "driver_resolution/beta-last-on-shared-tuple-named-zeta/cluster-create",
+            "driver_resolution/x-beta_shared-cluster-1/post",
+        ],
+    ),
+    on(
+        "Which driver builds a template's clusters",
+        Detail("Cluster driver (k8s_fedora_coreos_v1) not supported."),
+        &["driver_resolution/old-distro-gone/create"],
+    ),
+    on(
+        "patch of `driver`, `cluster_distro`, `image_id`, `coe`",
+        Refused(400, "Cluster driver ("),
+        &[
+            "driver_resolution/patch-unknown/patch",
+            "driver_resolution/patch-beta/patch",
+        ],
+    ),
+    on(
+        "patch of `driver`, `cluster_distro`, `image_id`, `coe`",
+        Places(&["/cluster_distro", "/driver", "/updated_at"]),
+        &[
+            "driver_resolution/patch-unknown/after",
+            "driver_resolution/patch-beta/after",
+        ],
+    ),
+    on(
+        "a template whose stored `driver` is an empty text",
+        Accepted(200),
+        &["driver_resolution/old-template-empty-driver/template"],
+    ),
+    on(
+        "Image without an operating system",
+        Detail("doesn't contain os_distro field. Set the image property magnum_distro"),
+        &[
+            "driver_resolution/no-distro/post",
+            "driver_resolution/no-distro-driver-given/post",
+            "driver_resolution/no-distro-both-given/post",
+            "driver_resolution/no-distro-image-driver/post",
+        ],
+    ),
+    on(
+        "`ClusterTypeNotSupported`",
+        Detail("Cluster type (vm, ubuntu, kubernetes) not supported."),
+        &["driver_resolution/no-drivers/post"],
+    ),
+    on(
+        "Alphabetically first driver (nobody named one)",
+        Refused(400, "not supported."),
+        &[
+            "driver_resolution/flatcar-fallback-wrong-tuple/post",
+            "driver_resolution/bare-metal-fallback/post",
+        ],
+    ),
+    on(
+        "`driver` of a template request, image property `magnum_driver`",
+        Refused(400, "Cluster driver ("),
+        &[
+            "driver_resolution/user-disabled/post",
+            "driver_resolution/user-beta-not-enabled/post",
+            "driver_resolution/user-beta-and-disabled/post",
+            "driver_resolution/image-driver-disabled/post",
+            "driver_resolution/default-disabled/named",
+            "driver_resolution/default-beta-not-enabled/post",
+            "driver_resolution/default-beta-not-enabled/flatcar",
+            "driver_resolution/no-drivers/named",
+            "driver_resolution/no-drivers-image/post",
+        ],
+    ),
+    on(
+        "A named driver that does not provide the template's (server type, OS, COE)",
+        Refused(400, "Cluster type (vm, flatcar, kubernetes) not supported."),
+        &["driver_resolution/default-driver-flatcar/post"],
+    ),
+    // The template that the cluster would be made of was refused one step before.
+    on(
+        "`driver` of a template request, image property `magnum_driver`",
+        Refused(404, "could not be found."),
+        &[
+            "driver_resolution/user-disabled/cluster-create",
+            "driver_resolution/user-beta-not-enabled/cluster-create",
+            "driver_resolution/user-beta-and-disabled/cluster-create",
+            "driver_resolution/flatcar-fallback-wrong-tuple/cluster-create",
+            "driver_resolution/bare-metal-fallback/cluster-create",
+            "driver_resolution/default-beta-not-enabled/cluster-create",
+            "driver_resolution/no-drivers/cluster-create",
+            "driver_resolution/user-disabled/cluster-get",
+            "driver_resolution/user-beta-and-disabled/cluster-get",
+        ],
+    ),
+    on(
+        "an image name that several images have",
+        Refused(409, "Multiple images exist with same name"),
+        &["driver_resolution/x-base-twin/post"],
+    ),
+    on(
+        "Image without an operating system",
+        Detail("magnum_distro"),
+        &["driver_resolution/x-base-no-distro-zeta/post"],
+    ),
+    on(
+        "`driver` of a template request, image property `magnum_driver`",
+        Refused(400, "not supported"),
+        &[
+            "driver_resolution/x-base-ubuntu-disabled/post",
+            "driver_resolution/x-base-flatcar-preview/post",
+            "driver_resolution/x-base-ubuntu-beta-shared/post",
+            "driver_resolution/x-base-named-fake_mid/post",
+            "driver_resolution/x-base-named-fake_preview/post",
+            "driver_resolution/x-base-named-zz_fake_beta/post",
+            "driver_resolution/x-base-flatcar-fake_preview/post",
+            "driver_resolution/x-beta_enabled-ubuntu-disabled/post",
+            "driver_resolution/x-beta_enabled-ubuntu-beta-shared/post",
+            "driver_resolution/x-beta_shared-ubuntu-disabled/post",
+            "driver_resolution/x-beta_shared-flatcar-preview/post",
+            "driver_resolution/x-beta_shared-ubuntu-beta-shared/post",
+            "driver_resolution/x-beta_shared-named-fake_mid/post",
+            "driver_resolution/x-beta_shared-named-fake_preview/post",
+            "driver_resolution/x-beta_shared-named-zz_fake_beta/post",
+            "driver_resolution/x-default_beta-ubuntu-plain/post",
+            "driver_resolution/x-default_beta-ubuntu-disabled/post",
+            "driver_resolution/x-default_beta-flatcar-plain/post",
+            "driver_resolution/x-default_beta-flatcar-preview/post",
+            "driver_resolution/x-default_beta-ubuntu-beta-shared/post",
+            "driver_resolution/x-default_disabled-ubuntu-disabled/post",
+            "driver_resolution/x-default_disabled-flatcar-preview/post",
+            "driver_resolution/x-default_disabled-ubuntu-beta-shared/post",
+            "driver_resolution/x-default_unknown-ubuntu-disabled/post",
+            "driver_resolution/x-default_unknown-flatcar-preview/post",
+            "driver_resolution/x-default_unknown-ubuntu-beta-shared/post",
+            "driver_resolution/x-default_unknown-named-fake_mid/post",
+            "driver_resolution/x-default_unknown-named-fake_preview/post",
+            "driver_resolution/x-default_unknown-named-zz_fake_beta/post",
+            "driver_resolution/x-default_zeta-ubuntu-disabled/post",
+            "driver_resolution/x-default_zeta-flatcar-preview/post",
+            "driver_resolution/x-default_zeta-ubuntu-beta-shared/post",
+            "driver_resolution/x-no_drivers-ubuntu-zeta/post",
+            "driver_resolution/x-no_drivers-ubuntu-disabled/post",
+            "driver_resolution/x-no_drivers-flatcar-preview/post",
+            "driver_resolution/x-no_drivers-ubuntu-beta-shared/post",
+            "driver_resolution/x-no_drivers-named-fake_alpha/post",
+            "driver_resolution/x-no_drivers-named-fake_mid/post",
+            "driver_resolution/x-no_drivers-named-fake_zeta/post",
+            "driver_resolution/x-no_drivers-named-fake_preview/post",
+            "driver_resolution/x-no_drivers-named-zz_fake_beta/post",
+        ],
+    ),
+    on(
+        "A named driver that does not provide the template's (server type, OS, COE)",
+        Refused(400, "not supported"),
+        &[
+            "driver_resolution/x-base-flatcar-plain/post",
+            "driver_resolution/x-base-plan9/post",
+            "driver_resolution/x-base-bm/post",
+            "driver_resolution/x-beta_enabled-bm/post",
+            "driver_resolution/x-beta_enabled-flatcar-fake_preview/post",
+            "driver_resolution/x-beta_shared-flatcar-plain/post",
+            "driver_resolution/x-default_zeta-flatcar-plain/post",
+            "driver_resolution/x-nothing_disabled-named-fake_preview/post",
+            "driver_resolution/x-nothing_disabled-bm/post",
+            "driver_resolution/x-nothing_disabled-flatcar-fake_preview/post",
+        ],
+    ),
+    on(
+        "`ClusterTypeNotSupported`",
+        Detail("not supported."),
+        &[
+            "driver_resolution/x-base-cluster-flatcar/post",
+            "driver_resolution/x-beta_shared-cluster-flatcar/post",
+            "driver_resolution/x-default_unknown-cluster-flatcar/post",
+            "driver_resolution/x-default_zeta-cluster-flatcar/post",
+            "driver_resolution/x-no_drivers-ubuntu-plain/post",
+            "driver_resolution/x-no_drivers-flatcar-plain/post",
+        ],
+    ),
+    on(
+        "Alphabetically first driver",
+        Places(&["/driver"]),
+        &[
+            "driver_resolution/x-beta_enabled-flatcar-plain/post",
+            "driver_resolution/x-nothing_disabled-flatcar-plain/post",
+        ],
+    ),
+    on(
+        "Which driver builds a template's clusters",
+        Detail("size of 2 is invalid"),
+        &["driver_resolution/x-beta_shared-cluster-masters-2/post"],
+    ),
+    on(
+        "Which driver builds a template's clusters",
+        Detail("not supported"),
+        &[
+            "driver_resolution/x-no_drivers-cluster-1/post",
+            "driver_resolution/x-no_drivers-cluster-flatcar/post",
+            "driver_resolution/x-no_drivers-cluster-masters-2/post",
+        ],
+    ),
+    on(
+        "`ClusterTypeNotSupported`",
+        Refused(400, "not supported."),
+        &["driver_resolution/x-nothing_disabled-cluster-flatcar/post"],
+    ),
+];
