@@ -18,7 +18,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use magnum_common::rpc::Health as BrokerHealth;
+use magnum_rpc::Health as BrokerHealth;
 use serde_json::json;
 
 use crate::health::probe::Probe;

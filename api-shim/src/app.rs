@@ -14,10 +14,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::middleware::from_fn_with_state;
-use magnum_common::config::Settings;
-use magnum_common::db::Database;
-use magnum_common::openstack::ServiceError;
-use magnum_common::rpc::Transport;
+use magnum_config::Settings;
+use magnum_db::Database;
+use magnum_openstack::ServiceError;
+use magnum_rpc::Transport;
 use tokio::task::JoinHandle;
 use tower::util::{MapRequestLayer, MapResponseLayer};
 use tower::{Layer as _, ServiceBuilder};

@@ -22,9 +22,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use magnum_common::config::{AuthStrategy, Settings};
 use magnum_common::context::Caller;
-use magnum_common::openstack::ServiceError;
+use magnum_config::{AuthStrategy, Settings};
+use magnum_openstack::ServiceError;
 use serde_json::json;
 
 use crate::edge::arrival::Noted;

@@ -18,10 +18,12 @@ use std::process::ExitCode;
 use anyhow::{Context as _, ensure};
 use clap::{Parser, Subcommand};
 use listenfd::ListenFd;
-use magnum_common::config::{ConfigArgs, Settings};
-use magnum_common::db::Database;
 use magnum_common::error::with_causes;
-use magnum_common::{db, rpc, telemetry};
+use magnum_config::{ConfigArgs, Settings};
+use magnum_db as db;
+use magnum_db::Database;
+use magnum_rpc as rpc;
+use magnum_telemetry as telemetry;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -29,9 +29,9 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use magnum_common::config::{AuthStrategy, Settings};
 use magnum_common::context::RequestContext;
-use magnum_common::openstack::{Connection, ServiceError, Trust};
+use magnum_config::{AuthStrategy, Settings};
+use magnum_openstack::{Connection, ServiceError, Trust};
 
 pub use findings::Findings;
 pub use flavors::Flavor;

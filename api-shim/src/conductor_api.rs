@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use magnum_common::config::Settings;
 use magnum_common::context::RequestContext;
 use magnum_common::ids::{ClusterUuid, MessageId};
 use magnum_common::model::{Cluster, ClusterTemplate, Federation, HealthStatus, NodeGroup};
-use magnum_common::objects::records::Certificate;
-use magnum_common::objects::{self, Received};
-use magnum_common::rpc::{CallError, PublishError, RpcClient, Transport};
+use magnum_config::Settings;
+use magnum_objects::records::Certificate;
+use magnum_objects::{self as objects, Received};
+use magnum_rpc::{CallError, PublishError, RpcClient, Transport};
 use serde_json::{Map, Value, json};
 
 use crate::validation::actions::Resize;

@@ -4,18 +4,18 @@
 //! each choice (templates and clusters are made rarely). Folders in `[drivers] driver_path` are read at start, and
 //! again on SIGHUP, and count besides; of the same name and version the announced one counts, because that is what will run.
 //!
-//! Which driver is chosen is `magnum_common::drivers`' business.
+//! Which driver is chosen is `magnum_drivers`' business.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use magnum_common::config::Settings;
-use magnum_common::db::Database;
-use magnum_common::drivers::{
+use magnum_common::model::ClusterTemplate;
+use magnum_config::Settings;
+use magnum_db::Database;
+use magnum_drivers::{
     Announcement, DriverInfo, ImageProperties, Registry, ResolutionRequest, ResolutionRules, Resolved,
     discover, for_unrecorded_cluster, resolve, resolve_stored,
 };
-use magnum_common::model::ClusterTemplate;
 
 use crate::faults::ApiFault;
 use crate::store;

@@ -15,9 +15,9 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use magnum_common::db::DbError;
 use magnum_common::error::Fault;
-use magnum_common::rpc::PublishError;
+use magnum_db::DbError;
+use magnum_rpc::PublishError;
 use serde_json::{Value, json};
 
 use crate::edge::arrival::Ids;

@@ -24,7 +24,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use ipnet::IpNet;
 use magnum_common::clock;
-use magnum_common::config::HealthcheckSection;
+use magnum_config::HealthcheckSection;
 use maud::{DOCTYPE, html};
 use serde_json::{Value, json};
 

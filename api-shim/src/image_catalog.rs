@@ -12,9 +12,9 @@
 use std::path::PathBuf;
 
 use axum::http::StatusCode;
-use magnum_common::drivers::ImageProperties;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::StringMap;
+use magnum_drivers::ImageProperties;
 use serde::Deserialize;
 
 use crate::faults::ApiFault;

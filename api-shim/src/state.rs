@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use magnum_common::config::ClusterTemplateSection;
-use magnum_common::db::Database;
-use magnum_common::rpc::Transport;
+use magnum_config::ClusterTemplateSection;
+use magnum_db::Database;
+use magnum_rpc::Transport;
 
 use crate::auth::Authenticator;
 use crate::cloud::Cloud;

@@ -14,11 +14,11 @@ pub mod quotas;
 
 use std::time::Duration;
 
-use magnum_common::db::read::{self, Page, SortDir, SortKey};
-use magnum_common::db::{AnyConnection, Database, DbError, now_ms};
-use magnum_common::drivers::Announcement;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::MagnumService;
+use magnum_db::read::{self, Page, SortDir, SortKey};
+use magnum_db::{AnyConnection, Database, DbError, now_ms};
+use magnum_drivers::Announcement;
 
 use crate::faults::ApiFault;
 use crate::validation::query::{Direction, Paging, bad_sort_key};

@@ -89,11 +89,7 @@ impl RequestContext {
     }
 
     /// Takes the value of the key `name` out of a message that is being read.
-    pub(crate) fn take_value<'de, A: MapAccess<'de>>(
-        &mut self,
-        name: &str,
-        map: &mut A,
-    ) -> Result<(), A::Error> {
+    pub fn take_value<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         let value = if name == TOKEN_INFO {
             Kept::Text(map.next_value::<Box<RawValue>>()?.into())
         } else {
@@ -163,7 +159,7 @@ impl RequestContext {
     }
 
     /// All keys, for sending (the sender adds the prefix).
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &impl Serialize)> {
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &impl Serialize)> {
         self.values.iter().map(|(name, value)| (name.as_str(), value))
     }
 

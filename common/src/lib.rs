@@ -1,32 +1,26 @@
-//! What both halves of Magnum share.
+//! What every crate of Magnum speaks: the field's words as types, and set-up that every program needs.
 //!
-//! Admission to this crate: the item is (a) bytes on the wire, (b) a table or a row, (c) domain vocabulary
-//! both sides speak, or (d) process set-up both programs need; and both use it. Anything else lives with its
-//! owner.
+//! Admission: the item is domain vocabulary that both programs use, or process set-up that both need, and it does no
+//! I/O. What crosses the wire, lies in tables or asks a service has a crate of its own beside this one:
 //!
-//! | module | topic |
-//! |---|---|
-//! | [`ids`], [`model`], [`error`], [`context`] | the field's words, as types |
-//! | [`config`] | oslo.config's dialect and the typed sections |
-//! | [`rpc`], [`objects`] | oslo.messaging's wire and versioned objects |
-//! | [`db`] | the only place with connections; rows and shared reads |
-//! | [`drivers`] | driver discovery and resolution, as pure code |
-//! | [`openstack`] | other OpenStack services: one exchange, the catalog, a session |
-//! | [`secret`], [`seal`], [`retry`], [`clock`], [`telemetry`] | process set-up |
+//! | crate | topic | may use |
+//! |---|---|---|
+//! | `magnum-common` | [`ids`], [`model`], [`error`], [`context`], [`secret`], [`retry`], [`clock`] | |
+//! | `magnum-config` | oslo.config's dialect and the typed sections | common |
+//! | `magnum-telemetry` | the log | config |
+//! | `magnum-tls` | certificates that no authority decides about | |
+//! | `magnum-objects` | versioned objects | common |
+//! | `magnum-rpc` | oslo.messaging's wire; the only crate that knows lapin | common, config, tls |
+//! | `magnum-drivers` | driver manifests, discovery and resolution, pure | common, config |
+//! | `magnum-openstack` | other OpenStack services | common, config, tls |
+//! | `magnum-db` | connections, rows, shared reads and writes | common, config, drivers |
+//!
+//! Cargo keeps these walls: a crate cannot name what its manifest does not list.
 
 pub mod clock;
-pub mod config;
 pub mod context;
-pub mod db;
-pub mod drivers;
 pub mod error;
 pub mod ids;
 pub mod model;
-pub mod objects;
-pub mod openstack;
 pub mod retry;
-pub mod rpc;
-pub mod seal;
 pub mod secret;
-pub mod telemetry;
-mod tls;

@@ -12,11 +12,11 @@ mod parts;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use magnum_common::config::Settings;
-use magnum_common::db::{self, Database, DbError};
+use crate::seal::{JournalKey, SealError};
 use magnum_common::ids::ConductorId;
-use magnum_common::rpc::{Addressing, RpcServer, Transport, TransportError, new_server_id};
-use magnum_common::seal::{JournalKey, SealError};
+use magnum_config::Settings;
+use magnum_db::{self as db, Database, DbError};
+use magnum_rpc::{Addressing, RpcServer, Transport, TransportError, new_server_id};
 use tokio::sync::{Notify, watch};
 
 use self::parts::Parts;
@@ -150,7 +150,7 @@ impl Conductor {
         let owns_transport = given.transport.is_none();
         let transport = match given.transport {
             Some(transport) => transport,
-            None => magnum_common::rpc::connect(settings, &format!("magnum-conductor:{me}")).await?,
+            None => magnum_rpc::connect(settings, &format!("magnum-conductor:{me}")).await?,
         };
 
         let mut parts = Parts::default();

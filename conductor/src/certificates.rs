@@ -30,13 +30,13 @@ mod x509;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::seal::JournalKey;
 use magnum_common::clock::utc_now;
-use magnum_common::config::{CertManagerType, Settings};
 use magnum_common::context::RequestContext;
-use magnum_common::db::Database;
 use magnum_common::ids::OperationId;
 use magnum_common::model::Cluster;
-use magnum_common::seal::JournalKey;
+use magnum_config::{CertManagerType, Settings};
+use magnum_db::Database;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, Semaphore};
 

@@ -11,9 +11,9 @@ pub mod status;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use magnum_common::config::{ConfigArgs, Settings};
 use magnum_common::error::with_causes;
-use magnum_common::telemetry;
+use magnum_config::{ConfigArgs, Settings};
+use magnum_telemetry as telemetry;
 
 use crate::drivers::exec::guard::{self, GuardArgs};
 

@@ -1,4 +1,4 @@
-//! Driver engines: what runs a driver that `magnum_common::drivers` found.
+//! Driver engines: what runs a driver that `magnum_drivers` found.
 //!
 //! Discovery and resolution (names, versions, cluster types, the priority chain) are pure code that the API
 //! needs too and live in `common`; here is only what works.

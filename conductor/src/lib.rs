@@ -17,5 +17,6 @@ pub mod objects_rpc;
 pub mod operations;
 pub mod periodic;
 pub mod rpc;
+pub mod seal;
 pub mod store;
 pub mod workflows;

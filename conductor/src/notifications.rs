@@ -22,13 +22,13 @@ mod log_driver;
 use std::sync::Arc;
 use std::time::Duration;
 
-use magnum_common::config::Settings;
 use magnum_common::context::{Caller, RequestContext};
-use magnum_common::db::Database;
 use magnum_common::ids::{ClusterUuid, OperationId, RequestId};
 use magnum_common::model::Outcome;
-use magnum_common::rpc::{
-    self, Notification, NotificationFormat, Priority, Retries, RpcOptions, Transport, TransportError,
+use magnum_config::Settings;
+use magnum_db::Database;
+use magnum_rpc::{
+    self as rpc, Notification, NotificationFormat, Priority, Retries, RpcOptions, Transport, TransportError,
 };
 use tokio::sync::mpsc;
 use tokio::time::timeout;

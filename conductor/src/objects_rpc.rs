@@ -44,11 +44,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::{AnyConnection, Database, DbError};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::MessageId;
 use magnum_common::retry::RetryPolicy;
-use magnum_common::rpc::RemoteFailure;
+use magnum_db::{AnyConnection, Database, DbError};
+use magnum_rpc::RemoteFailure;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::Instant;

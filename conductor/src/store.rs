@@ -16,15 +16,15 @@ macro_rules! insert_many {
     ($conn:expr, $table:expr, $rows:expr) => {
         match $conn {
             #[cfg(feature = "postgres")]
-            magnum_common::db::AnyConnection::Postgres(conn) => {
+            magnum_db::AnyConnection::Postgres(conn) => {
                 $crate::store::insert_in_parts!(conn, $table, $rows)
             }
             #[cfg(feature = "mysql")]
-            magnum_common::db::AnyConnection::Mysql(conn) => {
+            magnum_db::AnyConnection::Mysql(conn) => {
                 $crate::store::insert_in_parts!(conn, $table, $rows)
             }
             #[cfg(feature = "sqlite")]
-            magnum_common::db::AnyConnection::Sqlite(conn) => {
+            magnum_db::AnyConnection::Sqlite(conn) => {
                 diesel::insert_into($table).values($rows).execute(conn).map(drop)
             }
         }

@@ -1,6 +1,6 @@
 -- Magnum's tables at alembic revision b3e1cf4a2d5e (Magnum 23.0), as Magnum's own migrations make them on MySQL and MariaDB.
 -- Applied by `magnum-db-manage upgrade` to an empty database only; the revision is stamped afterwards.
--- Never edited: a later Magnum revision becomes a step in common/src/db/migrate/magnum.rs and a new file here.
+-- Never edited: a later Magnum revision becomes a step in common/db/src/migrate/magnum.rs and a new file here.
 --
 -- IF NOT EXISTS, because MySQL commits each statement by itself: a run that was cut short is taken up again.
 -- No character set: the tables take the database's, as Magnum's do.

@@ -1,6 +1,6 @@
 -- Magnum's tables at alembic revision b3e1cf4a2d5e (Magnum 23.0), as Magnum's migrations would make them on PostgreSQL.
 -- Applied by `magnum-db-manage upgrade` to an empty database only; the revision is stamped afterwards.
--- Never edited: a later Magnum revision becomes a step in common/src/db/migrate/magnum.rs and a new file here.
+-- Never edited: a later Magnum revision becomes a step in common/db/src/migrate/magnum.rs and a new file here.
 --
 -- The type docker_storage_driver is what those migrations leave behind; no column uses it.
 

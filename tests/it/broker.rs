@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use magnum_common::context::RequestContext;
-use magnum_common::rpc::{Incoming, PublishError, RpcClient, RpcOptions, RpcServer, Transport, connect_with};
+use magnum_rpc::{Incoming, PublishError, RpcClient, RpcOptions, RpcServer, Transport, connect_with};
 use magnum_tests::{rabbitmq, wait};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
@@ -91,7 +91,7 @@ async fn many_publishers_at_once_each_learn_their_own_fate() -> Result<()> {
     let context = nobody();
     // Half of them name a server that does not exist: a returned message must not be taken for another's.
     let sends = (0..200_u64).map(async |n| {
-        let options = magnum_common::rpc::CallOptions {
+        let options = magnum_rpc::CallOptions {
             server: (n % 2 == 1).then(|| "nobody".to_owned()),
             timeout: Some(Duration::from_secs(30)),
             ..Default::default()
@@ -102,8 +102,7 @@ async fn many_publishers_at_once_each_learn_their_own_fate() -> Result<()> {
         for _ in 0..100 {
             let Incoming { request, delivery } = next(&mut server).await;
             let address = request.reply.expect("a call");
-            magnum_common::rpc::reply(bed.transport.as_ref(), &address, Ok(Value::Object(request.args)))
-                .await?;
+            magnum_rpc::reply(bed.transport.as_ref(), &address, Ok(Value::Object(request.args))).await?;
             delivery.ack().await;
         }
         anyhow::Ok(())
@@ -173,8 +172,8 @@ async fn what_cannot_be_read_is_kept_with_its_reason() -> Result<()> {
         vec![b' '; 10 << 20],
     ];
     for body in bodies {
-        let route = magnum_common::rpc::direct("magnum-conductor");
-        let message = magnum_common::rpc::OutgoingMessage::new(route, Default::default(), body);
+        let route = magnum_rpc::direct("magnum-conductor");
+        let message = magnum_rpc::OutgoingMessage::new(route, Default::default(), body);
         bed.transport.publish(message).await?;
     }
     bed.client().cast(&nobody(), "m", args(1)).await?;

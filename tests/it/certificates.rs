@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_common::config::{CertManagerType, KeyType, Settings};
 use magnum_common::context::RequestContext;
-use magnum_common::db::Database;
 use magnum_common::model::Cluster;
-use magnum_common::seal::JournalKey;
 use magnum_conductor::certificates::Certificates;
+use magnum_conductor::seal::JournalKey;
+use magnum_config::{CertManagerType, KeyType, Settings};
+use magnum_db::Database;
 use magnum_tests::run_dir::run_dir;
 
 /// A folder in which `openssl` works.

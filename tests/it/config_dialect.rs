@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use magnum_common::config::{ConfigArgs, DefaultText, Settings, dump, options};
+use magnum_config::{ConfigArgs, DefaultText, Settings, dump, options};
 use magnum_tests::oslo_peer::OsloPeer;
 use magnum_tests::run_dir::run_dir;
 use serde_json::{Value, json};
@@ -141,7 +141,7 @@ async fn the_same_files_give_the_same_values() -> Result<()> {
         ),
         (
             "a deployed file",
-            &[include_str!("../../common/tests/fixtures/deployed.conf")],
+            &[include_str!("../../common/config/tests/fixtures/deployed.conf")],
         ),
     ];
     let mut peer = OsloPeer::start("oslo_config_reader.py", &[]).await?;

@@ -6,9 +6,9 @@ use std::sync::{Arc, Barrier};
 use anyhow::Result;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
-use magnum_common::db::schema::quotas;
-use magnum_common::db::write::unless_exists;
-use magnum_common::db::{
+use magnum_db::schema::quotas;
+use magnum_db::write::unless_exists;
+use magnum_db::{
     AnyConnection, Database, DatabaseUrl, DbError, PoolOptions, now_ms, now_ms_expr, now_plus_ms_expr, schema,
 };
 use magnum_tests::mariadb::Mariadb;
@@ -279,7 +279,7 @@ async fn a_full_disk_is_told_as_such_and_heals() -> Result<()> {
 #[tokio::test]
 async fn a_database_in_memory_keeps_its_one_connection() -> Result<()> {
     let db = Database::open(DatabaseUrl::parse("sqlite://")?, PoolOptions::default()).await?;
-    db.run(|conn| magnum_common::db::migrate::upgrade_on(conn).map(drop))
+    db.run(|conn| magnum_db::migrate::upgrade_on(conn).map(drop))
         .await?;
     db.run(|conn| Ok(insert(conn, "p", 1).map(drop)?)).await?;
     assert_eq!(db.run(|conn| Ok(limit_of(conn, "p")?)).await?, Some(1));

@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_common::clock::utc_now;
-use magnum_common::config::DatabaseSection;
-use magnum_common::db::migrate;
 use magnum_common::secret::Secret;
+use magnum_config::DatabaseSection;
+use magnum_db::migrate;
 use magnum_tests::process::{Finished, Launch};
 use magnum_tests::run_dir::run_dir;
 use magnum_tests::{Backend, TestDatabase};

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use diesel::prelude::*;
-use magnum_common::config::DatabaseSection;
-use magnum_common::db::migrate::{self, HEAD};
-use magnum_common::db::{AnyConnection, Backend, Database, DbError, schema};
 use magnum_common::secret::Secret;
 use magnum_conductor::cli::db_manage;
+use magnum_config::DatabaseSection;
+use magnum_db::migrate::{self, HEAD};
+use magnum_db::{AnyConnection, Backend, Database, DbError, schema};
 use magnum_tests::process::Launch;
 use magnum_tests::{TestDatabase, on_every_database};
 

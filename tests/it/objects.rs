@@ -5,8 +5,8 @@ use anyhow::{Context as _, Result};
 use magnum_common::model::{
     Cluster, ClusterTemplate, Federation, MagnumService, NodeGroup, Quota, X509KeyPair,
 };
-use magnum_common::objects::records::{Certificate, Stats};
-use magnum_common::objects::{Received, VersionedObject, WireModel, object_of};
+use magnum_objects::records::{Certificate, Stats};
+use magnum_objects::{Received, VersionedObject, WireModel, object_of};
 use serde_json::Value;
 
 const RECORDED: &str = include_str!("../fixtures/objects/recorded.jsonl");

@@ -4,7 +4,7 @@ use anyhow::Result;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use magnum_common::db::{AnyConnection, Backend, Database, DatabaseUrl, DbError, PoolOptions};
+use magnum_db::{AnyConnection, Backend, Database, DatabaseUrl, DbError, PoolOptions};
 use magnum_tests::TestDatabase;
 
 /// Magnum's tables.
@@ -27,7 +27,7 @@ pub async fn open(database: &TestDatabase) -> Result<Database> {
 /// A pool on a test's database, migrated.
 pub async fn migrated(database: &TestDatabase) -> Result<Database> {
     let db = open(database).await?;
-    db.run(|conn| magnum_common::db::migrate::upgrade_on(conn).map(drop))
+    db.run(|conn| magnum_db::migrate::upgrade_on(conn).map(drop))
         .await?;
     Ok(db)
 }

@@ -4,19 +4,17 @@ use anyhow::{Context as _, Result};
 use diesel::prelude::*;
 use indexmap::IndexMap;
 use magnum_common::context::RequestContext;
-use magnum_common::db::read::{
-    self, Page, SortDir, SortKey, Tenancy, cluster_templates, clusters, node_groups,
-};
-use magnum_common::db::rows::{
-    ClusterRow, ClusterTemplateRow, FederationRow, MagnumServiceRow, NodeGroupRow, QuotaRow, X509KeyPairRow,
-};
-use magnum_common::db::write::{self, cluster_templates::Written};
-use magnum_common::db::{AnyConnection, Database, DbError, lock, schema};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid, TemplateUuid};
 use magnum_common::model::{
     Cluster, ClusterStatus, ClusterTemplate, Federation, HealthStatus, MagnumService, NodeGroup, Quota,
     StringMap, Timestamp, X509KeyPair,
 };
+use magnum_db::read::{self, Page, SortDir, SortKey, Tenancy, cluster_templates, clusters, node_groups};
+use magnum_db::rows::{
+    ClusterRow, ClusterTemplateRow, FederationRow, MagnumServiceRow, NodeGroupRow, QuotaRow, X509KeyPairRow,
+};
+use magnum_db::write::{self, cluster_templates::Written};
+use magnum_db::{AnyConnection, Database, DbError, lock, schema};
 use magnum_tests::{TestDatabase, on_every_database};
 use serde_json::json;
 
@@ -315,7 +313,7 @@ on_every_database! {
     }
 
     async fn a_drivers_message_is_storable_whatever_is_in_it(database: TestDatabase) -> Result<()> {
-        use magnum_common::db::rows::{ClusterChanges, FreeText};
+        use magnum_db::rows::{ClusterChanges, FreeText};
         let db = sample(&database).await?;
         // As operators have it: three-byte text columns.
         if database.backend == magnum_tests::Backend::Mariadb {

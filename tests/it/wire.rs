@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use magnum_common::rpc::RawMessage;
+use magnum_rpc::RawMessage;
 use serde_json::Value;
 
 /// A folder of recordings.

@@ -14,12 +14,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use magnum_common::drivers::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::ClusterStatus;
 use magnum_conductor::drivers::{
     ClusterRef, Driver, DriverCall, DriverError, DriverReport, NodeGroupChanges, Observation,
 };
+use magnum_drivers::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 use tokio::sync::Semaphore;
 
 /// What a call does.

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use magnum_common::config::Settings;
 use magnum_common::secret::Secret;
+use magnum_config::Settings;
 use nix::sys::signal::Signal;
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -13,9 +13,9 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::DateTime;
 use magnum_common::clock;
-use magnum_common::db::read::announced_drivers::AnnouncedDriver;
-use magnum_common::db::read::operations::Operation;
 use magnum_common::model::{MagnumService, Timestamp};
+use magnum_db::read::announced_drivers::AnnouncedDriver;
+use magnum_db::read::operations::Operation;
 use maud::{DOCTYPE, Markup, html};
 
 use super::Admin;

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use magnum_common::clock::utc_now;
-use magnum_common::config::KeystoneAuthtokenSection;
-use magnum_common::openstack::{Keystone, ServiceError};
 use magnum_common::secret::Secret;
+use magnum_config::KeystoneAuthtokenSection;
+use magnum_openstack::{Keystone, ServiceError};
 use moka::Expiry;
 use moka::future::Cache;
 use ring::digest;

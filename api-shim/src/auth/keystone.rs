@@ -12,10 +12,10 @@
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue};
-use magnum_common::config::Settings;
 use magnum_common::context::Caller;
-use magnum_common::openstack::{Keystone, ServiceError, ValidationOptions};
 use magnum_common::secret::Secret;
+use magnum_config::Settings;
+use magnum_openstack::{Keystone, ServiceError, ValidationOptions};
 
 use super::cache::{NotKnown, Tokens};
 use super::identity::Identity;

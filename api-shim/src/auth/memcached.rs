@@ -10,7 +10,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use magnum_common::config::KeystoneAuthtokenSection;
+use magnum_config::KeystoneAuthtokenSection;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use magnum_common::config::{ConfigArgs, Settings};
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::RequestId;
+use magnum_config::{ConfigArgs, Settings};
 use serde_json::{Map, Value, json};
 
 use crate::policy::{Asks, Rule, RuleSet, Source, Target, sample};

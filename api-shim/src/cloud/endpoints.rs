@@ -1,7 +1,7 @@
 //! Which services are asked, and how each is found in a catalog.
 
-use magnum_common::config::Settings;
-use magnum_common::openstack::{Endpoint, Root};
+use magnum_config::Settings;
+use magnum_openstack::{Endpoint, Root};
 
 /// A service that is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -12,10 +12,10 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use magnum_common::config::{AuthStrategy, Settings};
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::RequestId;
 use magnum_common::secret::Secret;
+use magnum_config::{AuthStrategy, Settings};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use magnum_common::config::ApiSection;
+use magnum_config::ApiSection;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject as _};

@@ -14,7 +14,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
-use magnum_common::config::CorsSection;
+use magnum_config::CorsSection;
 
 /// Headers that any request may carry.
 const SIMPLE: [&str; 8] = [

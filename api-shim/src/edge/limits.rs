@@ -15,7 +15,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use magnum_common::config::ApiSection;
+use magnum_config::ApiSection;
 
 use super::arrival::Ids;
 use super::forwarded::Outside;

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use magnum_common::error::MAGNUM;
-use magnum_common::rpc::{CallError, RemoteFailure};
+use magnum_rpc::{CallError, RemoteFailure};
 use serde_json::Value;
 
 use super::ApiFault;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use magnum_common::config::{HealthBackend, HealthcheckSection};
-use magnum_common::db::Database;
-use magnum_common::rpc::{Health as BrokerHealth, Transport};
+use magnum_config::{HealthBackend, HealthcheckSection};
+use magnum_db::Database;
+use magnum_rpc::{Health as BrokerHealth, Transport};
 
 use super::probe::Probe;
 use crate::store;

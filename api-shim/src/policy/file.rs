@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use magnum_common::config::{Place, Problem};
+use magnum_config::{Place, Problem};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
 use super::check::Check;

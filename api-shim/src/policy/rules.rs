@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use magnum_common::config::{Place, Problem};
 use magnum_common::context::RequestContext;
+use magnum_config::{Place, Problem};
 use serde_json::Value;
 
 use super::check::{Check, Rules};

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-use magnum_common::config::{OsloPolicySection, Place, Problem, Settings};
+use magnum_config::{OsloPolicySection, Place, Problem, Settings};
 use tokio_util::sync::CancellationToken;
 
 use super::file::{self, Entry, LARGEST};

@@ -5,7 +5,7 @@ use std::fmt;
 
 use magnum_common::context::RequestContext;
 use magnum_common::model::{Cluster, ClusterTemplate, Federation};
-use magnum_common::objects::WireModel as _;
+use magnum_objects::WireModel as _;
 use serde_json::{Map, Value};
 
 use crate::validation::python::str_of;

@@ -8,10 +8,10 @@
 
 use std::time::Duration;
 
-use magnum_common::db::write::cluster_reservations as write;
-use magnum_common::db::{AnyConnection, Database, DbError, lock, read};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::ClusterUuid;
+use magnum_db::write::cluster_reservations as write;
+use magnum_db::{AnyConnection, Database, DbError, lock, read};
 
 use super::{Failure, reading};
 use crate::faults::ApiFault;

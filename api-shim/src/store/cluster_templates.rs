@@ -2,13 +2,13 @@
 
 use magnum_common::clock;
 use magnum_common::context::RequestContext;
-use magnum_common::db::read::cluster_templates::Visibility;
-use magnum_common::db::read::{self, SortKey};
-use magnum_common::db::write::cluster_templates::Written;
-use magnum_common::db::{AnyConnection, Database, DbError, lock, write};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::TemplateUuid;
 use magnum_common::model::ClusterTemplate;
+use magnum_db::read::cluster_templates::Visibility;
+use magnum_db::read::{self, SortKey};
+use magnum_db::write::cluster_templates::Written;
+use magnum_db::{AnyConnection, Database, DbError, lock, write};
 
 use super::{Failure, Ident, only, page_of, reading};
 use crate::faults::ApiFault;

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::read::{self, SortKey, Tenancy};
-use magnum_common::db::{AnyConnection, Database, DbError};
 use magnum_common::error::Fault;
 use magnum_common::ids::{ClusterUuid, TemplateUuid};
 use magnum_common::model::{Cluster, ClusterTemplate, NodeCounts, NodeGroup, Role};
+use magnum_db::read::{self, SortKey, Tenancy};
+use magnum_db::{AnyConnection, Database, DbError};
 
 use super::{Failure, Ident, only, page_of, reading};
 use crate::faults::ApiFault;

@@ -1,11 +1,11 @@
 //! Federations: rows that Python services made, as nothing else makes any.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::Database;
-use magnum_common::db::read::{self, SortKey, Tenancy};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::Federation;
+use magnum_db::Database;
+use magnum_db::read::{self, SortKey, Tenancy};
 
 use super::{Ident, only, page_of, reading};
 use crate::faults::ApiFault;

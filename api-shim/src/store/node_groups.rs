@@ -1,11 +1,11 @@
 //! Node groups. Who may see a cluster may see all of its groups, whichever project they are of.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::read::{self, SortKey, Tenancy};
-use magnum_common::db::{AnyConnection, Database, DbError};
 use magnum_common::error::Fault;
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
 use magnum_common::model::NodeGroup;
+use magnum_db::read::{self, SortKey, Tenancy};
+use magnum_db::{AnyConnection, Database, DbError};
 
 use super::clusters::{self, FoundCluster};
 use super::{Ident, page_of, reading};

@@ -8,12 +8,12 @@
 use std::collections::HashMap;
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::read::operations::{self, Operation, OperationEvent, OperationPage};
-use magnum_common::db::read::{SortDir, Tenancy};
-use magnum_common::db::{AnyConnection, Database, DbError};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::Cluster;
+use magnum_db::read::operations::{self, Operation, OperationEvent, OperationPage};
+use magnum_db::read::{SortDir, Tenancy};
+use magnum_db::{AnyConnection, Database, DbError};
 use serde_json::{Value, json};
 
 use super::{Failure, Ident, clusters, reading};

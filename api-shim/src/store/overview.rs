@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use magnum_common::db::Database;
-use magnum_common::db::read::announced_drivers::{self, AnnouncedDriver};
-use magnum_common::db::read::operations::{self, Operation};
-use magnum_common::db::read::{clusters, records};
 use magnum_common::model::MagnumService;
+use magnum_db::Database;
+use magnum_db::read::announced_drivers::{self, AnnouncedDriver};
+use magnum_db::read::operations::{self, Operation};
+use magnum_db::read::{clusters, records};
 
 use super::reading;
 use crate::faults::ApiFault;

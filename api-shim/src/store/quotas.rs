@@ -1,12 +1,12 @@
 //! Quotas. Policy decides who may ask; there is no tenant filter but the one that is asked for.
 
 use magnum_common::clock;
-use magnum_common::db::read::SortKey;
-use magnum_common::db::read::records as read;
-use magnum_common::db::write::quotas as write;
-use magnum_common::db::{AnyConnection, Database};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::Quota;
+use magnum_db::read::SortKey;
+use magnum_db::read::records as read;
+use magnum_db::write::quotas as write;
+use magnum_db::{AnyConnection, Database};
 
 use super::{Failure, page_of, reading};
 use crate::faults::ApiFault;

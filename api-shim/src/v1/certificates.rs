@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use magnum_common::error::{Exception, Fault};
-use magnum_common::objects::records::Certificate;
+use magnum_objects::records::Certificate;
 use serde_json::{Value, json};
 
 use crate::faults::ApiFault;

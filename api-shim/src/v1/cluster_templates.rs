@@ -9,10 +9,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
-use magnum_common::drivers::{ImageProperties, ResolutionRequest};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::TemplateUuid;
 use magnum_common::model::ClusterTemplate;
+use magnum_drivers::{ImageProperties, ResolutionRequest};
 use serde_json::{Map, Value};
 
 use crate::cloud::{Findings, Inquiry, Named};

@@ -13,9 +13,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use magnum_common::drivers::{ImageProperties, check_distro};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::ClusterTemplate;
+use magnum_drivers::{ImageProperties, check_distro};
 use serde_json::{Value, json};
 
 use super::accepted::{self, Promised};

@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn every_sent_field_exists_in_the_wire_object() {
         let cluster = Cluster::new("c".into(), "t".into());
-        let sent = magnum_common::objects::encode_changed(&cluster, SENT_FIELDS);
+        let sent = magnum_objects::encode_changed(&cluster, SENT_FIELDS);
         let data = sent["magnum_object.data"].as_object().unwrap();
         assert_eq!(data.len(), SENT_FIELDS.len());
     }

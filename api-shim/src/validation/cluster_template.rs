@@ -1,8 +1,8 @@
 //! What the attributes of a cluster template mean, and which go together.
 
-use magnum_common::config::ClusterTemplateSection;
 use magnum_common::error::Fault;
 use magnum_common::model::ClusterTemplate;
+use magnum_config::ClusterTemplateSection;
 use serde_json::{Map, Value};
 
 use super::body::{Access, FREE_TEXT, Field, Kind, NAME, at_least};

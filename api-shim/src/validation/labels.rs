@@ -1,8 +1,8 @@
 //! Labels: what is stored, how a cluster's labels come from its template's, and how the two differ.
 
-use magnum_common::db::rows::json::to_text;
 use magnum_common::error::Fault;
 use magnum_common::model::StringMap;
+use magnum_db::rows::json::to_text;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! A certificate, with the request that it answers where there was one.
 
 use magnum_common::ids::ClusterUuid;
-use magnum_common::objects::records::Certificate;
+use magnum_objects::records::Certificate;
 use serde_json::Value;
 
 use super::attribute::{self, Shown, View, attributes};

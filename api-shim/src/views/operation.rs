@@ -5,7 +5,7 @@
 //! files of the cloud.
 
 use chrono::DateTime;
-use magnum_common::db::read::operations::{Operation, OperationEvent};
+use magnum_db::read::operations::{Operation, OperationEvent};
 use serde_json::Value;
 
 use super::attribute::{self, Shown, View, attributes};

@@ -4,8 +4,8 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use magnum_common::telemetry;
 use magnum_conductor::cli::status::{Args, UNEXPECTED, run};
+use magnum_telemetry as telemetry;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {

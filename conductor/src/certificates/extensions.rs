@@ -8,8 +8,8 @@ use const_oid::db::rfc5280::ID_PE_AUTHORITY_INFO_ACCESS;
 use const_oid::db::rfc6960::ID_PKIX_OCSP_NOCHECK;
 use der::asn1::{AnyRef, Null};
 use der::{Decode, Encode};
-use magnum_common::config::value::Keyword;
-use magnum_common::config::{X509Extension, X509KeyUsage, X509Section};
+use magnum_config::value::Keyword;
+use magnum_config::{X509Extension, X509KeyUsage, X509Section};
 use x509_cert::ext::Extension;
 use x509_cert::ext::pkix::{
     BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages, NameConstraints, SubjectAltName,

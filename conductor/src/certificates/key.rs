@@ -11,8 +11,8 @@
 use const_oid::ObjectIdentifier;
 use der::asn1::{AnyRef, BitStringRef};
 use der::{Decode, Encode};
-use magnum_common::config::{KeyType, Settings};
 use magnum_common::secret::Secret;
+use magnum_config::{KeyType, Settings};
 use pkcs8::pkcs5::pbes2;
 use pkcs8::{EncryptedPrivateKeyInfo, PrivateKeyInfo, SecretDocument};
 use ring::rand::{SecureRandom, SystemRandom};

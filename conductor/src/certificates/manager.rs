@@ -12,13 +12,13 @@ pub mod x509keypair;
 
 use std::path::PathBuf;
 
+use crate::seal::SealError;
 use async_trait::async_trait;
-use magnum_common::config::CertManagerType;
-use magnum_common::db::DbError;
 use magnum_common::error::ErrorClass;
 use magnum_common::ids::OperationId;
-use magnum_common::openstack::ServiceError;
-use magnum_common::seal::SealError;
+use magnum_config::CertManagerType;
+use magnum_db::DbError;
+use magnum_openstack::ServiceError;
 use uuid::Uuid;
 
 use super::authority::KeyPair;

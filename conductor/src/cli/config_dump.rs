@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use magnum_common::config::{self, ConfigArgs, Settings};
+use magnum_config::{self as config, ConfigArgs, Settings};
 
 /// Prints the effective configuration and where each value was written; warnings go to standard error. Fails
 /// with all problems when the configuration is not usable.

@@ -1,7 +1,7 @@
 //! `magnum-db-manage`: brings a database to what this release needs.
 //!
 //! The commands are Magnum's (`upgrade`, `version`, `stamp`). What they may do to a database is in
-//! [`magnum_common::db::migrate`]. `upgrade` also makes the journal key file where there is none, since it is
+//! [`magnum_db::migrate`]. `upgrade` also makes the journal key file where there is none, since it is
 //! the one command that every installation runs before its first start.
 //!
 //! Where it differs from Magnum's command: it works on SQLite and PostgreSQL too; there is no `revision` (that
@@ -10,10 +10,10 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crate::seal::JournalKey;
 use clap::{Parser, Subcommand};
-use magnum_common::config::{ConfigArgs, Settings};
-use magnum_common::db::{DbError, migrate};
-use magnum_common::seal::JournalKey;
+use magnum_config::{ConfigArgs, Settings};
+use magnum_db::{DbError, migrate};
 
 /// Creates and upgrades the database of Magnum.
 ///

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use magnum_common::config::{ConfigArgs, Settings};
+use magnum_config::{ConfigArgs, Settings};
 
 /// Lists, makes and checks cluster drivers.
 ///

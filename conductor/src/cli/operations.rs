@@ -7,8 +7,8 @@ use std::io::Write;
 use anyhow::{Context, bail};
 use chrono::DateTime;
 use clap::{Args, Subcommand};
-use magnum_common::config::Settings;
-use magnum_common::db::Database;
+use magnum_config::Settings;
+use magnum_db::Database;
 use serde_json::{Value, json};
 
 use crate::operations::State;

@@ -6,8 +6,8 @@
 //! | SIGHUP | reads the drivers again |
 
 use anyhow::Context as _;
-use magnum_common::config::{ConfigArgs, Settings};
-use magnum_common::telemetry;
+use magnum_config::{ConfigArgs, Settings};
+use magnum_telemetry as telemetry;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -17,7 +17,7 @@ mod token_check;
 use std::io::{self, Write};
 
 use clap::{Parser, Subcommand};
-use magnum_common::config::{ConfigArgs, Settings};
+use magnum_config::{ConfigArgs, Settings};
 
 use self::cluster_checks::Clusters;
 pub use self::report::{Code, Finding};

@@ -1,7 +1,7 @@
 //! The interface every driver has, whatever engine runs it.
 
 use async_trait::async_trait;
-use magnum_common::drivers::DriverInfo;
+use magnum_drivers::DriverInfo;
 
 use super::call::{ClusterRef, DriverCall, DriverReport, Observation};
 use super::error::DriverError;

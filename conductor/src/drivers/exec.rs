@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use magnum_common::drivers::{DriverInfo, ExecSpec, Manifest};
+use magnum_drivers::{DriverInfo, ExecSpec, Manifest};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use magnum_common::drivers::{self, DriverFolder, EngineSpec, LoadError, Problem};
+use magnum_drivers::{self as drivers, DriverFolder, EngineSpec, LoadError, Problem};
 
 use super::Driver;
 use super::exec::{ExecDriver, ExecHost};

@@ -12,12 +12,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::seal::JournalKey;
 use magnum_common::context::RequestContext;
-use magnum_common::db::{self, AnyConnection, Database, DbError};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ConductorId, MessageId, OperationId};
-use magnum_common::rpc::ReplyAddress;
-use magnum_common::seal::JournalKey;
+use magnum_db::{self as db, AnyConnection, Database, DbError};
+use magnum_rpc::ReplyAddress;
 
 use super::command::Command;
 use super::plan::Plan;

@@ -4,13 +4,13 @@
 //! takes the references from the object in the message, so that whoever can send one can use any CA.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::read::{Tenancy, clusters};
-use magnum_common::db::{Database, DbError};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::Cluster;
-use magnum_common::objects::records::Certificate;
-use magnum_common::objects::{self, Received};
+use magnum_db::read::{Tenancy, clusters};
+use magnum_db::{Database, DbError};
+use magnum_objects::records::Certificate;
+use magnum_objects::{self as objects, Received};
 use serde_json::{Map, Value};
 
 use super::arguments::Arguments;

@@ -9,7 +9,7 @@ use magnum_common::clock;
 use magnum_common::error::Fault;
 use magnum_common::ids::NodeGroupUuid;
 use magnum_common::model::{Cluster, NodeGroup};
-use magnum_common::objects;
+use magnum_objects as objects;
 use serde_json::Value;
 
 use super::columns::not_negative;

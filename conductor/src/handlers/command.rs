@@ -2,7 +2,7 @@
 
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid, TemplateUuid};
 use magnum_common::model::{Cluster, HealthStatus, NodeGroup, StringMap};
-use magnum_common::objects::node_group::NodeGroupObject;
+use magnum_objects::node_group::NodeGroupObject;
 
 use crate::workflows::OperationKind;
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
-use magnum_common::objects;
+use magnum_objects as objects;
 use serde_json::{Map, Value};
 
 use super::arguments::Arguments;

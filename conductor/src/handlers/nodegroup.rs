@@ -11,7 +11,7 @@
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
 use magnum_common::model::{ClusterStatus, NodeGroup};
-use magnum_common::objects::node_group::NodeGroupObject;
+use magnum_objects::node_group::NodeGroupObject;
 use uuid::Uuid;
 
 use super::cluster_resize::belongs;
@@ -191,7 +191,7 @@ fn is_extra(uuid: &NodeGroupUuid, view: &View) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use magnum_common::model::Cluster;
-    use magnum_common::objects;
+    use magnum_objects as objects;
 
     use super::super::plan::OpenOperation;
     use super::*;

@@ -6,9 +6,9 @@
 //! it themselves that they write once: [`crate::objects_rpc`].
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::Database;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::MessageId;
+use magnum_db::Database;
 use serde_json::{Map, Value};
 
 use super::arguments::Arguments;
@@ -117,9 +117,9 @@ impl Answerer {
 
 #[cfg(test)]
 mod tests {
-    use magnum_common::config::Settings;
-    use magnum_common::db::{DatabaseUrl, PoolOptions};
-    use magnum_common::seal::JournalKey;
+    use crate::seal::JournalKey;
+    use magnum_config::Settings;
+    use magnum_db::{DatabaseUrl, PoolOptions};
     use serde_json::json;
 
     use super::*;

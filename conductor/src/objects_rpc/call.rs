@@ -10,9 +10,9 @@
 //! | `object_backport` | objinst, target_version | the same |
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::AnyConnection;
 use magnum_common::error::{Exception, Fault};
-use magnum_common::objects::{Schema, VersionedObject, is_object, tables, version};
+use magnum_db::AnyConnection;
+use magnum_objects::{Schema, VersionedObject, is_object, tables, version};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{Bound, Signature};

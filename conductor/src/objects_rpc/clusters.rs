@@ -1,12 +1,12 @@
 //! `Cluster`.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::read::cluster_templates::{self as templates, Visibility};
-use magnum_common::db::read::{SortKey, Tenancy, clusters as read};
-use magnum_common::db::{AnyConnection, DbError};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::Cluster;
-use magnum_common::objects::{self, VersionedObject, tables};
+use magnum_db::read::cluster_templates::{self as templates, Visibility};
+use magnum_db::read::{SortKey, Tenancy, clusters as read};
+use magnum_db::{AnyConnection, DbError};
+use magnum_objects::{self as objects, VersionedObject, tables};
 use serde_json::json;
 
 use super::arguments::Bound;

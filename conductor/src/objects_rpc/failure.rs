@@ -1,7 +1,7 @@
 //! Why a method gave no result.
 
-use magnum_common::db::DbError;
 use magnum_common::error::{Exception, Fault};
+use magnum_db::DbError;
 use serde_json::json;
 
 /// What ends a method early.

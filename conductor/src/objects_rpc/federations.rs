@@ -1,11 +1,11 @@
 //! `Federation`: rows that may be there, of a feature that never was.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::read::{SortKey, Tenancy, federations as read};
-use magnum_common::db::{AnyConnection, DbError};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::Federation;
-use magnum_common::objects::{VersionedObject, tables};
+use magnum_db::read::{SortKey, Tenancy, federations as read};
+use magnum_db::{AnyConnection, DbError};
+use magnum_objects::{VersionedObject, tables};
 use serde_json::json;
 use uuid::Uuid;
 

@@ -7,9 +7,9 @@
 //! As in Magnum, only `refresh` looks at who asks: the API has checked the rest before it calls.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::AnyConnection;
 use magnum_common::error::{Exception, Fault};
-use magnum_common::objects::{Received, VersionedObject, WireModel, object_of};
+use magnum_db::AnyConnection;
+use magnum_objects::{Received, VersionedObject, WireModel, object_of};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -182,7 +182,7 @@ fn has_changes(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use magnum_common::objects::tables;
+    use magnum_objects::tables;
 
     use super::*;
 

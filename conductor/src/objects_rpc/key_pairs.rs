@@ -2,11 +2,11 @@
 //! into a log or into the record of an answer.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::read::{SortKey, Tenancy, key_pairs as read};
-use magnum_common::db::{AnyConnection, DbError};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::X509KeyPair;
-use magnum_common::objects::{VersionedObject, tables};
+use magnum_db::read::{SortKey, Tenancy, key_pairs as read};
+use magnum_db::{AnyConnection, DbError};
+use magnum_objects::{VersionedObject, tables};
 use uuid::Uuid;
 
 use super::arguments::Bound;

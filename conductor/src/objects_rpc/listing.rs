@@ -3,11 +3,11 @@
 //! A marker is a whole object, the last one of the page before. The order is that of [`Page`]: rows without a value
 //! come first going up, on all databases; Magnum leaves that to the database.
 
-use magnum_common::db::read::{Page, SortDir, SortKey};
-use magnum_common::db::{AnyConnection, rows};
 use magnum_common::error::{Exception, Fault};
-use magnum_common::objects::coerce::coerce;
-use magnum_common::objects::{Field, FieldKind, Schema, VersionedObject, is_object};
+use magnum_db::read::{Page, SortDir, SortKey};
+use magnum_db::{AnyConnection, rows};
+use magnum_objects::coerce::coerce;
+use magnum_objects::{Field, FieldKind, Schema, VersionedObject, is_object};
 use serde_json::{Map, Value};
 
 use super::arguments::Bound;
@@ -173,7 +173,7 @@ impl Filters {
 
 #[cfg(test)]
 mod tests {
-    use magnum_common::objects::tables;
+    use magnum_objects::tables;
     use serde_json::json;
 
     use super::super::arguments::Signature;

@@ -3,11 +3,11 @@
 //! Where we differ from Magnum: nothing that a caller sees.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::read::Tenancy;
-use magnum_common::db::read::cluster_templates::Visibility;
-use magnum_common::db::{AnyConnection, DbError};
 use magnum_common::error::{Exception, Fault};
-use magnum_common::objects::{VersionedObject, WireModel};
+use magnum_db::read::Tenancy;
+use magnum_db::read::cluster_templates::Visibility;
+use magnum_db::{AnyConnection, DbError};
+use magnum_objects::{VersionedObject, WireModel};
 
 use super::arguments::Bound;
 use super::failure::Failure;

@@ -1,9 +1,9 @@
 //! What a class of objects can be asked for: the tables of methods, and what running one gives.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::AnyConnection;
 use magnum_common::error::{Exception, Fault};
-use magnum_common::objects::{Schema, VersionedObject, WireModel, object_of};
+use magnum_db::AnyConnection;
+use magnum_objects::{Schema, VersionedObject, WireModel, object_of};
 use serde_json::Value;
 
 use super::arguments::{Bound, Signature};
@@ -169,7 +169,7 @@ pub(super) use {class_methods, does, instance_methods};
 
 #[cfg(test)]
 mod tests {
-    use magnum_common::objects::tables;
+    use magnum_objects::tables;
 
     use super::*;
 

@@ -1,12 +1,12 @@
 //! `NodeGroup`. A group is found within its cluster; an administrator sees every project's.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::AnyConnection;
-use magnum_common::db::read::{SortKey, Tenancy, node_groups as read};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
 use magnum_common::model::NodeGroup;
-use magnum_common::objects::{VersionedObject, object_of, tables};
+use magnum_db::AnyConnection;
+use magnum_db::read::{SortKey, Tenancy, node_groups as read};
+use magnum_objects::{VersionedObject, object_of, tables};
 use serde_json::{Value, json};
 
 use super::arguments::Bound;

@@ -1,12 +1,12 @@
 //! `Quota`. Policy decides who may ask; there is no tenant filter.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::AnyConnection;
-use magnum_common::db::read::records::{self as read, QuotaFilter};
-use magnum_common::db::read::{Page, SortKey};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::Quota;
-use magnum_common::objects::{Received, VersionedObject, object_of, tables};
+use magnum_db::AnyConnection;
+use magnum_db::read::records::{self as read, QuotaFilter};
+use magnum_db::read::{Page, SortKey};
+use magnum_objects::{Received, VersionedObject, object_of, tables};
 use serde_json::Value;
 
 use super::arguments::Bound;

@@ -2,11 +2,11 @@
 
 use magnum_common::clock;
 use magnum_common::context::RequestContext;
-use magnum_common::db::AnyConnection;
-use magnum_common::db::read::{SortKey, records as read};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::MagnumService;
-use magnum_common::objects::{VersionedObject, tables};
+use magnum_db::AnyConnection;
+use magnum_db::read::{SortKey, records as read};
+use magnum_objects::{VersionedObject, tables};
 use serde_json::{Value, json};
 
 use super::arguments::Bound;

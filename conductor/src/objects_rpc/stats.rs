@@ -1,10 +1,10 @@
 //! `Stats`: how many clusters and nodes there are, masters included.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::AnyConnection;
-use magnum_common::db::read::clusters as read;
-use magnum_common::objects::records::Stats;
-use magnum_common::objects::{object_of, tables};
+use magnum_db::AnyConnection;
+use magnum_db::read::clusters as read;
+use magnum_objects::records::Stats;
+use magnum_objects::{object_of, tables};
 
 use super::arguments::Bound;
 use super::failure::Failure;

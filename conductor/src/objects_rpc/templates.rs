@@ -1,15 +1,15 @@
 //! `ClusterTemplate`. Everybody sees the public ones; one that clusters were made from hardly changes.
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::AnyConnection;
-use magnum_common::db::DbError;
-use magnum_common::db::read::SortKey;
-use magnum_common::db::read::cluster_templates::{self as read, Visibility};
-use magnum_common::db::write::cluster_templates::{self as write, Written};
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::TemplateUuid;
 use magnum_common::model::ClusterTemplate;
-use magnum_common::objects::{VersionedObject, tables};
+use magnum_db::AnyConnection;
+use magnum_db::DbError;
+use magnum_db::read::SortKey;
+use magnum_db::read::cluster_templates::{self as read, Visibility};
+use magnum_db::write::cluster_templates::{self as write, Written};
+use magnum_objects::{VersionedObject, tables};
 use serde_json::json;
 
 use super::arguments::Bound;

@@ -2,8 +2,8 @@
 //!
 //! Each action leaves an event with who did it. Nothing here shows a context, an answer or a reply address.
 
-use magnum_common::db::AnyConnection;
 use magnum_common::model::{ClusterStatus, Outcome};
+use magnum_db::AnyConnection;
 
 use super::journal::rows::EventRow;
 use super::journal::{JournalError, Operation, OperationRow, read, write};
@@ -27,8 +27,8 @@ pub enum AdminError {
     Refused(String),
 }
 
-impl From<magnum_common::db::DbError> for AdminError {
-    fn from(error: magnum_common::db::DbError) -> Self {
+impl From<magnum_db::DbError> for AdminError {
+    fn from(error: magnum_db::DbError) -> Self {
         Self::Journal(error.into())
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use magnum_common::error::{Exception, Fault};
-use magnum_common::rpc::{ReplyAddress, WireFormat};
+use magnum_rpc::{ReplyAddress, WireFormat};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

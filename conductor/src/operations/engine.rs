@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use magnum_common::config::ConductorSection;
-use magnum_common::db::Database;
+use crate::seal::JournalKey;
 use magnum_common::ids::ConductorId;
 use magnum_common::retry::RetryPolicy;
-use magnum_common::seal::JournalKey;
+use magnum_config::ConductorSection;
+use magnum_db::Database;
 use tokio::sync::Notify;
 
 use super::monitor::CallMonitors;

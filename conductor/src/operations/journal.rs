@@ -13,7 +13,7 @@ pub mod read;
 pub mod rows;
 pub mod write;
 
-use magnum_common::db::{AnyConnection, DbError, schema};
+use magnum_db::{AnyConnection, DbError, schema};
 
 pub use rows::{EventKind, EventRow, NewOperation, Operation, OperationRow, Unreadable};
 
@@ -75,7 +75,7 @@ pub struct Event<'a> {
 /// Appends an event.
 pub fn append(conn: &mut AnyConnection, event: &Event<'_>) -> Result<(), JournalError> {
     use schema::conductor_operation_event::dsl as e;
-    let now = magnum_common::db::now_ms_expr(conn);
+    let now = magnum_db::now_ms_expr(conn);
     diesel::insert_into(e::conductor_operation_event)
         .values((
             e::operation_uuid.eq(event.operation),

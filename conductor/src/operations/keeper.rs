@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use magnum_common::db::Database;
+use magnum_db::Database;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;

@@ -15,8 +15,8 @@ use std::time::Duration;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use magnum_common::db::{self, AnyConnection, schema};
 use magnum_common::ids::{ClusterUuid, ConductorId, Epoch, OperationId};
+use magnum_db::{self as db, AnyConnection, schema};
 use tokio::time::Instant;
 
 use super::journal::{self, Event, EventKind, JournalError, OperationRow};

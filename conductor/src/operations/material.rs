@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::seal::JournalKey;
 use magnum_common::context::{Caller, RequestContext};
-use magnum_common::db::AnyConnection;
 use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::ids::RequestId;
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
-use magnum_common::seal::JournalKey;
+use magnum_db::AnyConnection;
 
 use super::engine::Timing;
 use super::journal::{JournalError, Operation, Unreadable, fenced, read};

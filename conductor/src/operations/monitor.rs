@@ -12,9 +12,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use magnum_common::db::Database;
 use magnum_common::ids::OperationId;
-use magnum_common::rpc::{PublishError, ReplyAddress};
+use magnum_db::Database;
+use magnum_rpc::{PublishError, ReplyAddress};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::{CancellationToken, DropGuard};
 

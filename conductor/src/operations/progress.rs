@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use magnum_common::db::Database;
+use magnum_db::Database;
 use tokio::sync::watch;
 use tokio::time::sleep;
 

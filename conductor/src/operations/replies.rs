@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::StreamExt;
-use magnum_common::db::Database;
 use magnum_common::ids::{ConductorId, OperationId};
-use magnum_common::rpc::{PublishError, ReplyAddress};
+use magnum_db::Database;
+use magnum_rpc::{PublishError, ReplyAddress};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

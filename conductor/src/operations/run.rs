@@ -15,9 +15,9 @@ mod effect;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use magnum_common::db::{AnyConnection, DbError};
 use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::retry::RetryPolicy;
+use magnum_db::{AnyConnection, DbError};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 

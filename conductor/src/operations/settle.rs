@@ -7,11 +7,11 @@
 
 mod rows;
 
-use magnum_common::db::AnyConnection;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::{ClusterStatus, Outcome};
-use magnum_common::objects;
+use magnum_db::AnyConnection;
+use magnum_objects as objects;
 use serde_json::Value;
 
 use super::answer::{Answer, Recorded};

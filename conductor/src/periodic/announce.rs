@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use magnum_common::db::{Database, DbError};
-use magnum_common::drivers::Announcement;
 use magnum_common::ids::ConductorId;
+use magnum_db::{Database, DbError};
+use magnum_drivers::Announcement;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

@@ -9,9 +9,9 @@
 
 use std::time::Duration;
 
-use magnum_common::db::{Database, DbError};
 use magnum_common::ids::ConductorId;
 use magnum_common::retry::RetryPolicy;
+use magnum_db::{Database, DbError};
 use tokio_util::sync::CancellationToken;
 
 use super::{Rounds, Trouble};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use magnum_common::db::Database;
+use magnum_db::Database;
 use tokio_util::sync::CancellationToken;
 
 use super::{Rounds, Trouble};

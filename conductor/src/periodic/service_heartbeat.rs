@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use magnum_common::db::{Database, write};
+use magnum_db::{Database, write};
 use tokio_util::sync::CancellationToken;
 
 use super::{Rounds, Trouble};

@@ -20,9 +20,9 @@ mod verdict;
 use std::sync::Arc;
 use std::time::Duration;
 
-use magnum_common::config::ConductorSection;
-use magnum_common::db::Database;
 use magnum_common::ids::ConductorId;
+use magnum_config::ConductorSection;
+use magnum_db::Database;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -131,7 +131,7 @@ impl StatusSync {
     }
 
     /// Looks at everything that is due. Returns how many clusters that were.
-    pub async fn round(&self, shutdown: &CancellationToken) -> Result<usize, magnum_common::db::DbError> {
+    pub async fn round(&self, shutdown: &CancellationToken) -> Result<usize, magnum_db::DbError> {
         let mut looked_at = 0;
         while !shutdown.is_cancelled() {
             let claimed = self.claim().await?;
@@ -147,7 +147,7 @@ impl StatusSync {
         Ok(looked_at)
     }
 
-    async fn claim(&self) -> Result<Vec<Claimed>, magnum_common::db::DbError> {
+    async fn claim(&self) -> Result<Vec<Claimed>, magnum_db::DbError> {
         let (me, pace, drivers) = (self.me.clone(), self.pace, self.drivers.loaded());
         let limit = i64::try_from(pace.batch).unwrap_or(i64::MAX);
         self.db
@@ -156,7 +156,7 @@ impl StatusSync {
     }
 
     /// Finds clusters that nobody has looked at yet, enough for several batches. `false`: there are none.
-    async fn add_missing(&self) -> Result<bool, magnum_common::db::DbError> {
+    async fn add_missing(&self) -> Result<bool, magnum_db::DbError> {
         let limit = u32::try_from(self.pace.batch * NEW_AT_ONCE).unwrap_or(u32::MAX);
         self.db.run(move |conn| polls::add_missing(conn, limit)).await
     }

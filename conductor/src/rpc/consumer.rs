@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use magnum_common::retry::RetryPolicy;
-use magnum_common::rpc::{Delivery, Flow, RpcServer, Transport};
+use magnum_rpc::{Delivery, Flow, RpcServer, Transport};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

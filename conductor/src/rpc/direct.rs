@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use magnum_common::error::Fault;
-use magnum_common::rpc::{Delivery, Incoming as Message, ReplyAddress, Transport, reply};
+use magnum_rpc::{Delivery, Incoming as Message, ReplyAddress, Transport, reply};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;

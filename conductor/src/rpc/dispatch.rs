@@ -7,7 +7,7 @@
 //! | anything else | `NoSuchMethod`, as oslo's dispatcher says it |
 
 use magnum_common::error::{Exception, Fault};
-use magnum_common::rpc::Request;
+use magnum_rpc::Request;
 
 use crate::handlers::question::{Question, Topic};
 use crate::handlers::{Command, Incoming};

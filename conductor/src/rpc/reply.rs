@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use magnum_common::rpc::{self, PublishError, ReplyAddress, Transport};
+use magnum_rpc::{self as rpc, PublishError, ReplyAddress, Transport};
 
 use crate::operations::answer::Answer;
 use crate::operations::replies::AnswerSink;

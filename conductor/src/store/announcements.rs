@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use diesel::prelude::*;
-use magnum_common::db::{self, AnyConnection, DbError, schema};
-use magnum_common::drivers::{Announcement, LoadError};
 use magnum_common::ids::ConductorId;
+use magnum_db::{self as db, AnyConnection, DbError, schema};
+use magnum_drivers::{Announcement, LoadError};
 
 use schema::conductor_driver::dsl as d;
 

@@ -11,11 +11,11 @@
 use std::time::Duration;
 
 use diesel::prelude::*;
-use magnum_common::config::CertManagerType;
-use magnum_common::db::rows::FreeText;
-use magnum_common::db::write::unless_exists;
-use magnum_common::db::{self, AnyConnection, DbError, schema};
 use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
+use magnum_config::CertManagerType;
+use magnum_db::rows::FreeText;
+use magnum_db::write::unless_exists;
+use magnum_db::{self as db, AnyConnection, DbError, schema};
 
 use crate::operations::State;
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use diesel::prelude::*;
-use magnum_common::db::{AnyConnection, DbError, schema};
 use magnum_common::ids::ClusterUuid;
+use magnum_db::{AnyConnection, DbError, schema};
 
 use crate::workflows::DriverRef;
 

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use diesel::prelude::*;
-use magnum_common::db::rows::json::to_text;
-use magnum_common::db::rows::{self, ClusterRow, ClusterTemplateRow, FreeText, RowTime};
-use magnum_common::db::{AnyConnection, DbError, schema};
 use magnum_common::ids::{ClusterUuid, TemplateUuid};
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, HealthStatus, StringMap};
+use magnum_db::rows::json::to_text;
+use magnum_db::rows::{self, ClusterRow, ClusterTemplateRow, FreeText, RowTime};
+use magnum_db::{AnyConnection, DbError, schema};
 
 use crate::certificates::CertificateRefs;
 use crate::drivers::ClusterChanges;

@@ -2,7 +2,7 @@
 
 use diesel::dsl::{count_star, min};
 use diesel::prelude::*;
-use magnum_common::db::{self, AnyConnection, DbError, schema};
+use magnum_db::{self as db, AnyConnection, DbError, schema};
 
 use schema::conductor_operation::dsl as op;
 

@@ -2,10 +2,10 @@
 //! the cluster whose certificates these are.
 
 use diesel::prelude::*;
-use magnum_common::db::rows::X509KeyPairRow;
-use magnum_common::db::write::unless_exists;
-use magnum_common::db::{AnyConnection, DbError, schema};
 use magnum_common::model::X509KeyPair;
+use magnum_db::rows::X509KeyPairRow;
+use magnum_db::write::unless_exists;
+use magnum_db::{AnyConnection, DbError, schema};
 
 use schema::x509keypair::dsl as k;
 

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use diesel::prelude::*;
-use magnum_common::db::rows::json::to_text;
-use magnum_common::db::rows::{self, FreeText, NodeGroupRow, RowTime};
-use magnum_common::db::{AnyConnection, DbError, schema};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
 use magnum_common::model::{Action, ClusterStatus, NodeGroup, Outcome};
+use magnum_db::rows::json::to_text;
+use magnum_db::rows::{self, FreeText, NodeGroupRow, RowTime};
+use magnum_db::{AnyConnection, DbError, schema};
 
 use crate::drivers::NodeGroupChanges;
 

@@ -4,9 +4,9 @@
 //! either both or neither.
 
 use diesel::prelude::*;
-use magnum_common::db::write::unless_exists;
-use magnum_common::db::{self, AnyConnection, DbError, schema};
 use magnum_common::ids::MessageId;
+use magnum_db::write::unless_exists;
+use magnum_db::{self as db, AnyConnection, DbError, schema};
 
 use schema::conductor_object_answer::dsl as a;
 

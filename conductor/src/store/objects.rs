@@ -5,13 +5,13 @@
 //! from: Magnum's instance methods have no tenant filter.
 
 use diesel::prelude::*;
-use magnum_common::db::rows::{
-    ClusterRow, FederationRow, MagnumServiceRow, NodeGroupRow, QuotaRow, RowTime, X509KeyPairRow,
-};
-use magnum_common::db::write::unless_exists;
-use magnum_common::db::{AnyConnection, DbError, schema};
 use magnum_common::model::{Cluster, Federation, MagnumService, NodeGroup, Quota, X509KeyPair};
 use magnum_common::secret::Secret;
+use magnum_db::rows::{
+    ClusterRow, FederationRow, MagnumServiceRow, NodeGroupRow, QuotaRow, RowTime, X509KeyPairRow,
+};
+use magnum_db::write::unless_exists;
+use magnum_db::{AnyConnection, DbError, schema};
 
 use schema::{
     cluster, conductor_cluster_driver, conductor_cluster_poll, federation, magnum_service, nodegroup, quotas,

@@ -12,10 +12,10 @@ use std::time::Duration;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use magnum_common::db::write::unless_exists;
-use magnum_common::db::{self, AnyConnection, DbError, schema};
 use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
 use magnum_common::model::ClusterStatus;
+use magnum_db::write::unless_exists;
+use magnum_db::{self as db, AnyConnection, DbError, schema};
 
 use crate::workflows::DriverRef;
 

@@ -1,7 +1,7 @@
 //! Writes what the rows show once an operation has started.
 
-use magnum_common::db::{AnyConnection, DbError};
 use magnum_common::ids::ClusterUuid;
+use magnum_db::{AnyConnection, DbError};
 
 use super::{clusters, node_groups};
 use crate::workflows::start::Start;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use magnum_common::db::migrate::Revision;
-use magnum_common::db::read::announced_drivers::{self, AnnouncedDriver};
-use magnum_common::db::read::{Page, Tenancy, clusters, records};
-use magnum_common::db::{AnyConnection, DbError, schema};
 use magnum_common::model::{Cluster, ClusterTemplate};
+use magnum_db::migrate::Revision;
+use magnum_db::read::announced_drivers::{self, AnnouncedDriver};
+use magnum_db::read::{Page, Tenancy, clusters, records};
+use magnum_db::{AnyConnection, DbError, schema};
 
 use crate::operations::State;
 use crate::workflows::DriverRef;

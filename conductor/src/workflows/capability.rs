@@ -3,9 +3,9 @@
 //! Asked before anything changes: when a request is accepted, if the driver is loaded there, and else when an
 //! operation has found its driver. Magnum finds out by calling the driver, after it has changed the rows.
 
-use magnum_common::drivers::DriverInfo;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::NodeGroup;
+use magnum_drivers::DriverInfo;
 
 use super::args::Work;
 
@@ -67,7 +67,7 @@ pub fn check(work: &Work, groups: &[NodeGroup], driver: &DriverInfo) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use magnum_common::drivers::{Capabilities, MasterSizeRule};
+    use magnum_drivers::{Capabilities, MasterSizeRule};
 
     use super::*;
 

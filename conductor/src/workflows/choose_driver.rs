@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use magnum_common::drivers::{ResolutionRules, for_existing_cluster, for_unrecorded_cluster, resolve_stored};
 use magnum_common::error::Fault;
 use magnum_common::model::ClusterTemplate;
+use magnum_drivers::{ResolutionRules, for_existing_cluster, for_unrecorded_cluster, resolve_stored};
 
 use super::OperationKind;
 use crate::drivers::{Driver, Registry};

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use magnum_api_shim::Api;
-use magnum_common::db::{Database, migrate};
-use magnum_common::{rpc, telemetry};
 use magnum_conductor::app::{Conductor, Given};
+use magnum_db::{Database, migrate};
+use magnum_rpc as rpc;
+use magnum_telemetry as telemetry;
 
 use crate::state::State;
 

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use magnum_common::config::{AuthStrategy, CertManagerType, KeyType, Settings};
 use magnum_common::secret::Secret;
+use magnum_config::{AuthStrategy, CertManagerType, KeyType, Settings};
 use serde_json::json;
 
 const DRIVER_PROGRAM: &str = include_str!("../../drivers/disk/driver.py");
@@ -107,7 +107,7 @@ fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use magnum_common::drivers::load;
+    use magnum_drivers::load;
 
     use super::*;
 

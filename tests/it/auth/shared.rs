@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use magnum_common::config::{CacheProtection, Settings};
 use magnum_common::secret::Secret;
+use magnum_config::{CacheProtection, Settings};
 use magnum_tests::memcached::Memcached;
 use magnum_tests::wait;
 

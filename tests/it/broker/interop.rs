@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
-use magnum_common::rpc::{CallError, CallMonitor, Incoming, RpcServer, Transport, reply};
+use magnum_rpc::{CallError, CallMonitor, Incoming, RpcServer, Transport, reply};
 use magnum_tests::builders::ConfigFile;
 use magnum_tests::oslo_peer::OsloPeer;
 use magnum_tests::rabbitmq::{self, Vhost};

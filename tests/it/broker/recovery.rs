@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use magnum_common::rpc::{Health, Incoming, PublishError, RpcServer, reply};
+use magnum_rpc::{Health, Incoming, PublishError, RpcServer, reply};
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::rabbitmq::{self, Rabbitmq};
 use magnum_tests::wait;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_common::rpc::PublishError;
+use magnum_rpc::PublishError;
 use magnum_tests::certificates::{Authority, Signed};
 use magnum_tests::rabbitmq::{PASSWORD, Rabbitmq, USER, Vhost};
 use magnum_tests::wait;

@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_common::config::Settings;
-use magnum_common::rpc::{
+use magnum_config::Settings;
+use magnum_rpc::{
     CallOptions, Incoming, Notification, NotificationFormat, Priority, Retries, RpcClient, RpcOptions,
     RpcServer, connect_with, notify, reply,
 };

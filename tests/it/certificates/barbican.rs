@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use magnum_common::config::{CertManagerType, Settings};
 use magnum_common::error::ErrorClass;
 use magnum_common::ids::OperationId;
 use magnum_common::secret::Secret;
 use magnum_conductor::certificates::Certificates;
+use magnum_config::{CertManagerType, Settings};
 use magnum_tests::openstack::{OpenStack, PASSWORD};
 use magnum_tests::oslo_peer::OsloPeer;
 use magnum_tests::{TestDatabase, wait};
@@ -162,7 +162,7 @@ async fn the_real_magnum_reads_signs_and_deletes_ours_and_we_its() -> Result<()>
     let path = bench.path("magnum.conf");
     let mut peer = OsloPeer::start("magnum_certificates.py", &[path.to_str().context("path")?]).await?;
     let certificates = barbican(|settings| {
-        settings.certificates.key_type = magnum_common::config::KeyType::Rsa2048;
+        settings.certificates.key_type = magnum_config::KeyType::Rsa2048;
     })
     .await?;
     bench.openssl("req -new -newkey rsa:2048 -nodes -keyout node.key -out node.csr -subj /CN=node")?;

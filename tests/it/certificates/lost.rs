@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_common::config::CertManagerType;
 use magnum_common::error::ErrorClass;
 use magnum_common::ids::OperationId;
 use magnum_conductor::certificates::{CertificateRefs, Certificates};
+use magnum_config::CertManagerType;
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::http_trap::{HttpTrap, Loss};
 use magnum_tests::openstack::OpenStack;

@@ -1,9 +1,7 @@
 //! `sign_certificate` and `get_ca_certificate`, asked as the real API asked them when it was recorded.
 
 use anyhow::{Context as _, Result};
-use magnum_common::config::CertManagerType;
 use magnum_common::context::RequestContext;
-use magnum_common::db::Database;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::OperationId;
 use magnum_common::model::Cluster;
@@ -11,6 +9,8 @@ use magnum_conductor::certificates::{CertificateRefs, Certificates};
 use magnum_conductor::handlers::Answerer;
 use magnum_conductor::handlers::question::{Question, Topic};
 use magnum_conductor::store::clusters;
+use magnum_config::CertManagerType;
+use magnum_db::Database;
 use magnum_tests::{TestDatabase, on_every_database};
 use serde_json::{Map, Value, json};
 

@@ -3,13 +3,13 @@
 use std::fs;
 
 use anyhow::{Context as _, Result};
-use magnum_common::config::{CertManagerType, Settings};
-use magnum_common::db::Database;
 use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
 use magnum_common::secret::Secret;
 use magnum_conductor::periodic::certificate_removal::CertificateRemoval;
 use magnum_conductor::store::certificate_removals::MadeBy;
 use magnum_conductor::store::{certificate_removals, clusters};
+use magnum_config::{CertManagerType, Settings};
+use magnum_db::Database;
 use magnum_tests::run_dir::run_dir;
 use magnum_tests::{TestDatabase, on_every_database};
 use tokio_util::sync::CancellationToken;

@@ -2,12 +2,12 @@
 
 use anyhow::{Context as _, Result};
 use magnum_common::clock::utc_now;
-use magnum_common::config::{Settings, X509Extension, X509KeyUsage};
 use magnum_common::error::{Exception, Fault};
 use magnum_conductor::certificates::authority::Authority;
 use magnum_conductor::certificates::extensions::Rules;
 use magnum_conductor::certificates::key::KeyKind;
 use magnum_conductor::certificates::signing::{SigningError, sign};
+use magnum_config::{Settings, X509Extension, X509KeyUsage};
 
 use super::Bench;
 

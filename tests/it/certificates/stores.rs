@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use anyhow::{Context as _, Result};
-use magnum_common::config::CertManagerType;
 use magnum_common::ids::OperationId;
 use magnum_conductor::certificates::CertificateRefs;
+use magnum_config::CertManagerType;
 use magnum_tests::oslo_peer::OsloPeer;
 use magnum_tests::run_dir::run_dir;
 use magnum_tests::{TestDatabase, on_every_database};
@@ -34,7 +34,7 @@ pub(super) fn as_json(refs: &CertificateRefs) -> Value {
     json!({"ca": refs.ca, "magnum": refs.magnum, "etcd_ca": refs.etcd_ca, "front_proxy_ca": refs.front_proxy_ca})
 }
 
-async fn rows(db: &magnum_common::db::Database) -> Result<Vec<String>> {
+async fn rows(db: &magnum_db::Database) -> Result<Vec<String>> {
     Ok(db
         .run(|conn| probe::lines(conn, "SELECT uuid AS line FROM x509keypair ORDER BY uuid"))
         .await?)
@@ -102,7 +102,7 @@ async fn the_real_magnum_reads_our_rows_and_signs_with_them_for_the_clusters_own
     let database = TestDatabase::empty(magnum_tests::Backend::Mariadb).await?;
     let db = probe::migrated(&database).await?;
     let mut settings = settings(CertManagerType::X509KeyPair);
-    settings.certificates.key_type = magnum_common::config::KeyType::Rsa2048;
+    settings.certificates.key_type = magnum_config::KeyType::Rsa2048;
     let certificates = certificates(&settings, &db)?;
     // An administrator asks, the cluster is somebody else's.
     let refs = certificates

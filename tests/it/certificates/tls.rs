@@ -2,9 +2,9 @@
 //! client certificate is shown where one is asked for.
 
 use anyhow::{Result, ensure};
-use magnum_common::config::Settings;
 use magnum_common::error::ErrorClass;
 use magnum_common::ids::OperationId;
+use magnum_config::Settings;
 use magnum_tests::certificates::Authority;
 use magnum_tests::openstack::OpenStack;
 use magnum_tests::tls_front::TlsFront;

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use magnum_api_shim::connections::Peers;
 use magnum_api_shim::edge::forwarded::Outside;
-use magnum_common::config::HealthBackend;
+use magnum_config::HealthBackend;
 use magnum_tests::run_dir::run_dir;
 use serde_json::{Value, json};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use magnum_api_shim::Api;
-use magnum_common::config::{AuthStrategy, DatabaseSection, Settings};
-use magnum_common::db::{Database, migrate};
-use magnum_common::rpc::{self, Transport};
 use magnum_common::secret::Secret;
+use magnum_config::{AuthStrategy, DatabaseSection, Settings};
+use magnum_db::{Database, migrate};
+use magnum_rpc::{self as rpc, Transport};
 use magnum_tests::TestDatabase;
 use magnum_tests::oslo_peer::python;
 use magnum_tests::process::Launch;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_api_shim::Api;
-use magnum_common::config::{AuthStrategy, DatabaseSection, Settings};
-use magnum_common::db::{Database, migrate};
-use magnum_common::rpc::{self, RpcServer, Transport};
 use magnum_common::secret::Secret;
+use magnum_config::{AuthStrategy, DatabaseSection, Settings};
+use magnum_db::{Database, migrate};
+use magnum_rpc::{self as rpc, RpcServer, Transport};
 use magnum_tests::TestDatabase;
 use magnum_tests::cloud_services::{CloudServices, Service};
 use magnum_tests::deployment::drivers;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_common::context::RequestContext;
-use magnum_common::db::{Database, DatabaseUrl, PoolOptions};
 use magnum_common::error::Exception;
 use magnum_common::ids::MessageId;
 use magnum_conductor::objects_rpc::{Method, ObjectsRpc};
 use magnum_conductor::periodic::journal_history;
+use magnum_db::{Database, DatabaseUrl, PoolOptions};
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::deployment::Deployment;
 use magnum_tests::raw_rpc::{self, RawRpc};

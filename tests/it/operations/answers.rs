@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use magnum_common::error::Exception;
 use magnum_common::model::ClusterStatus;
-use magnum_common::objects;
-use magnum_common::rpc::{self, CallError, PublishError, RpcClient, RpcOptions, RpcServer};
 use magnum_conductor::drivers::DriverError;
 use magnum_conductor::handlers::{Accepted, Command};
 use magnum_conductor::operations::{State, sweep};
 use magnum_conductor::rpc::{Consumer, TransportSink};
+use magnum_objects as objects;
+use magnum_rpc::{self as rpc, CallError, PublishError, RpcClient, RpcOptions, RpcServer};
 use magnum_tests::fake_driver::{Act, built};
 use magnum_tests::{TestDatabase, on_every_database, wait};
 use serde_json::{Map, Value, json};

@@ -32,9 +32,7 @@ async fn kept(world: &World) -> i64 {
     world
         .read(|conn| {
             use diesel::prelude::*;
-            Ok(magnum_common::db::schema::x509keypair::table
-                .count()
-                .get_result(conn)?)
+            Ok(magnum_db::schema::x509keypair::table.count().get_result(conn)?)
         })
         .await
 }

@@ -22,7 +22,7 @@ on_every_database! {
         assert!(world.groups(&uuid).await.is_empty());
         let (keys, pins) = world.read(|conn| {
             use diesel::prelude::*;
-            use magnum_common::db::schema::{conductor_cluster_driver, x509keypair};
+            use magnum_db::schema::{conductor_cluster_driver, x509keypair};
             Ok((x509keypair::table.count().get_result::<i64>(conn)?,
                 conductor_cluster_driver::table.count().get_result::<i64>(conn)?))
         }).await;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use magnum_common::ids::OperationId;
-use magnum_common::rpc::PublishError;
 use magnum_conductor::drivers::DriverError;
 use magnum_conductor::operations::State;
 use magnum_conductor::operations::journal::{JournalError, read};
 use magnum_conductor::periodic::journal_history;
+use magnum_rpc::PublishError;
 use magnum_tests::fake_driver::Act;
 use magnum_tests::{TestDatabase, on_every_database};
 
@@ -39,7 +39,7 @@ async fn is_there(world: &World, operation: &OperationId) -> bool {
 
 async fn events(world: &World) -> i64 {
     use diesel::prelude::*;
-    use magnum_common::db::schema::conductor_operation_event::dsl as e;
+    use magnum_db::schema::conductor_operation_event::dsl as e;
     world
         .read(|conn| {
             e::conductor_operation_event

@@ -5,14 +5,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use async_trait::async_trait;
-use magnum_common::config::{CertManagerType, ConductorSection, DatabaseSection, KeyType, Settings};
 use magnum_common::context::{Caller, RequestContext};
-use magnum_common::db::{AnyConnection, Database, migrate};
-use magnum_common::drivers::ResolutionRules;
 use magnum_common::ids::{ClusterUuid, ConductorId, MessageId, NodeGroupUuid, OperationId, RequestId};
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
-use magnum_common::rpc::{PublishError, ReplyAddress, WireFormat};
-use magnum_common::seal::JournalKey;
 use magnum_common::secret::Secret;
 use magnum_conductor::certificates::Certificates;
 use magnum_conductor::drivers::{Driver, Registry};
@@ -25,9 +20,14 @@ use magnum_conductor::operations::monitor::CallMonitors;
 use magnum_conductor::operations::notice::NoticeQueue;
 use magnum_conductor::operations::replies::{self, AnswerSink, Replies};
 use magnum_conductor::operations::{Engine, Executor, Signals, State, Timing};
+use magnum_conductor::seal::JournalKey;
 use magnum_conductor::store;
 use magnum_conductor::workflows::DriverSource;
 use magnum_conductor::workflows::choose_driver::LoadedDrivers;
+use magnum_config::{CertManagerType, ConductorSection, DatabaseSection, KeyType, Settings};
+use magnum_db::{AnyConnection, Database, migrate};
+use magnum_drivers::ResolutionRules;
+use magnum_rpc::{PublishError, ReplyAddress, WireFormat};
 use magnum_tests::TestDatabase;
 use magnum_tests::fake_driver::FakeDriver;
 use magnum_tests::wait;
@@ -122,9 +122,7 @@ impl World {
         template.flavor_id = Some("small".into());
         template.master_flavor_id = Some("big".into());
         db.transaction::<_, JournalError, _>(move |conn| {
-            Ok(magnum_common::db::write::cluster_templates::insert(
-                conn, &template,
-            )?)
+            Ok(magnum_db::write::cluster_templates::insert(conn, &template)?)
         })
         .await
         .expect("template");
@@ -154,7 +152,7 @@ impl World {
         let driver: Arc<dyn Driver> = Arc::clone(&self.driver) as Arc<dyn Driver>;
         Arc::new(LoadedDrivers::new(
             Registry::of([driver]),
-            ResolutionRules::from(&magnum_common::config::DriversSection::default()),
+            ResolutionRules::from(&magnum_config::DriversSection::default()),
         ))
     }
 

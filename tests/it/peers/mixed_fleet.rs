@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
-use magnum_common::db::Database;
+use magnum_db::Database;
 use magnum_tests::deployment::Deployment;
 use magnum_tests::process::Program;
 use magnum_tests::python_magnum::{ANNA, NORTH, PythonMagnum, Served};

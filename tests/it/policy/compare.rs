@@ -396,7 +396,7 @@ async fn random_expressions_mean_the_same_to_both() -> Result<()> {
         let ours = match parse::rule(text) {
             Err(_) => "error",
             Ok(check) => {
-                let place = magnum_common::config::Place::Default;
+                let place = magnum_config::Place::Default;
                 let name = "asked".to_owned();
                 let (rules, _) =
                     RuleSet::build(vec![file::Entry { name, check, place }], &Choices::default())

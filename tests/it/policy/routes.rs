@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use magnum_common::config::{AuthStrategy, Settings};
+use magnum_config::{AuthStrategy, Settings};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 

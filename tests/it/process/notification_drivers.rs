@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::RequestId;
-use magnum_common::rpc::{
-    self, Declaration, Found, Notification, NotificationFormat, Priority, Retries, RpcOptions, connect_with,
-    topology,
+use magnum_rpc::{
+    self as rpc, Declaration, Found, Notification, NotificationFormat, Priority, Retries, RpcOptions,
+    connect_with, topology,
 };
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::deployment::{Api, Deployment};

@@ -97,7 +97,7 @@ async fn a_message_that_comes_back_is_not_in_the_log_at_any_level() -> Result<()
     deployment.set(
         "DEFAULT",
         "default_log_levels",
-        "lapin=TRACE,lapin.returned_messages=TRACE,amq_protocol=TRACE,magnum_common=TRACE",
+        "lapin=TRACE,lapin.returned_messages=TRACE,amq_protocol=TRACE,magnum_rpc=TRACE,magnum_db=TRACE,magnum_openstack=TRACE,magnum_common=TRACE",
     );
     deployment.set("api", "publish_timeout", 3);
     let mut conductor = deployment.conductor("one").await?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use magnum_common::config::Settings;
+use magnum_config::Settings;
 use serde_json::{Value, json};
 
 use super::world::World;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use magnum_common::config::Settings;
-use magnum_common::rpc::Request;
+use magnum_config::Settings;
+use magnum_rpc::Request;
 use serde_json::{Value, json};
 
 use super::world::{Answer, World};

@@ -1,6 +1,6 @@
 //! Every recorded request and reply is read and written back with the same meaning.
 
-use magnum_common::rpc::{
+use magnum_rpc::{
     Answer, MAX_BODY_BYTES, RawMessage, RemoteFailure, Request, WireFormat, WireReply, WireRequest, decode,
     encode,
 };

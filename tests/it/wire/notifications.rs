@@ -2,10 +2,10 @@
 
 use magnum_common::context::RequestContext;
 use magnum_common::model::{Cluster, NodeGroup};
-use magnum_common::rpc::{Notification, Priority, RabbitOptions, topology};
 use magnum_conductor::notifications::cadf;
 use magnum_conductor::operations::OperationKind;
 use magnum_conductor::operations::notice::{NoticeOutcome, Seen};
+use magnum_rpc::{Notification, Priority, RabbitOptions, topology};
 use serde_json::{Map, Value};
 
 use super::topology::methods;

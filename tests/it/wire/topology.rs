@@ -1,8 +1,8 @@
 //! Declarations equal the recorded ones, method by method, for every option. What really goes to a
 //! broker is compared in `broker/topology.rs`.
 
-use magnum_common::rpc::topology::{self, Argument, Arguments, Declaration, ExchangeKind};
-use magnum_common::rpc::{Names, RabbitOptions, RpcOptions};
+use magnum_rpc::topology::{self, Argument, Arguments, Declaration, ExchangeKind};
+use magnum_rpc::{Names, RabbitOptions, RpcOptions};
 use serde_json::{Map, Value, json};
 
 use super::load_all;

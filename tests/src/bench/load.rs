@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use magnum_common::clock::utc_now;
 use magnum_common::ids::MessageId;
-use magnum_common::rpc::topology::{Declaration, control_exchange, topic_queue};
-use magnum_common::rpc::{
+use magnum_rpc::topology::{Declaration, control_exchange, topic_queue};
+use magnum_rpc::{
     ListenSpec, OutgoingMessage, Request, RpcOptions, Target, Transport, WireFormat, WireRequest,
     connect_with, encode,
 };

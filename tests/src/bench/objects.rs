@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_common::config::DatabaseSection;
-use magnum_common::db::{self, Database, DbError};
 use magnum_common::model::Cluster;
-use magnum_common::objects::Received;
-use magnum_common::rpc::{Request, RpcClient, RpcOptions, WireFormat, WireRequest, connect_with};
 use magnum_common::secret::Secret;
 use magnum_conductor::store;
+use magnum_config::DatabaseSection;
+use magnum_db::{self as db, Database, DbError};
+use magnum_objects::Received;
+use magnum_rpc::{Request, RpcClient, RpcOptions, WireFormat, WireRequest, connect_with};
 use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::time::{Instant, timeout};

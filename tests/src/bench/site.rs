@@ -11,13 +11,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use diesel::sql_types::{BigInt, Text};
 use diesel::{Connection as _, MysqlConnection, QueryableByName, RunQueryDsl as _, sql_query};
-use magnum_common::config::DatabaseSection;
-use magnum_common::db::{self, Database, DbError};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
 use magnum_common::secret::Secret;
 use magnum_conductor::operations::JournalError;
 use magnum_conductor::store;
+use magnum_config::DatabaseSection;
+use magnum_db::{self as db, Database, DbError};
 use tokio::process::Command;
 use tokio::time::Instant;
 

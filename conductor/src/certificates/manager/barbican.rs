@@ -13,8 +13,8 @@
 use std::sync::OnceLock;
 
 use async_trait::async_trait;
-use magnum_common::openstack::{Ask, Credentials, Endpoint, Method, Reply, ServiceError, Session};
 use magnum_common::secret::Secret;
+use magnum_openstack::{Ask, Credentials, Endpoint, Method, Reply, ServiceError, Session};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

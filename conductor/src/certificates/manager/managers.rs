@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use magnum_common::config::{CertManagerType, Settings};
-use magnum_common::db::Database;
-use magnum_common::openstack::{Credentials, ServiceError};
-use magnum_common::seal::JournalKey;
+use crate::seal::JournalKey;
+use magnum_config::{CertManagerType, Settings};
+use magnum_db::Database;
+use magnum_openstack::{Credentials, ServiceError};
 
 use super::barbican::Barbican;
 use super::local::Files;

@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
+use crate::seal::{JournalKey, SealError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use magnum_common::seal::{JournalKey, SealError};
 use magnum_common::secret::Secret;
 
 use super::ManagerError;

@@ -4,8 +4,8 @@
 //! an administrator changed becomes unreadable for its owner.
 
 use async_trait::async_trait;
-use magnum_common::db::Database;
 use magnum_common::model::X509KeyPair;
+use magnum_db::Database;
 
 use super::{CertificateManager, Entry, ManagerError, Sealing, Stored};
 use crate::certificates::authority::KeyPair;

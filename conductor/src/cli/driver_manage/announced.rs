@@ -1,8 +1,8 @@
 //! What the running conductors say they have, read from the database where there is one.
 
-use magnum_common::config::Settings;
-use magnum_common::db::read::announced_drivers::{self, AnnouncedDriver};
-use magnum_common::db::{Database, DatabaseUrl, DbError, PoolOptions, now_ms};
+use magnum_config::Settings;
+use magnum_db::read::announced_drivers::{self, AnnouncedDriver};
+use magnum_db::{Database, DatabaseUrl, DbError, PoolOptions, now_ms};
 
 /// The announcements with the database's time, or why there are none to be had.
 pub(super) type Announced = Result<Said, String>;

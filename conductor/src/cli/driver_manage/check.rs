@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use magnum_common::drivers::{DriverFolder, LoadError, LoadOutcome, MANIFEST_FILE, discover, load};
+use magnum_drivers::{DriverFolder, LoadError, LoadOutcome, MANIFEST_FILE, discover, load};
 
 use super::Outcome;
 

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use magnum_common::config::Settings;
-use magnum_common::drivers::{DriverFolder, LoadError, ResolutionRules, discover};
+use magnum_config::Settings;
+use magnum_drivers::{DriverFolder, LoadError, ResolutionRules, discover};
 use serde_json::{Value, json};
 
 use super::announced::{Announced, Said};

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use magnum_common::drivers::{MANIFEST_FILE, Manifest};
+use magnum_drivers::{MANIFEST_FILE, Manifest};
 
 use super::Outcome;
 
@@ -81,7 +81,7 @@ fn make_executable(_path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use magnum_common::drivers::load;
+    use magnum_drivers::load;
 
     use super::*;
 

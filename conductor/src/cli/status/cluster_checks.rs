@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use magnum_common::config::{CertManagerType, Settings};
-use magnum_common::drivers::{
+use magnum_common::model::{Cluster, ClusterStatus};
+use magnum_config::{CertManagerType, Settings};
+use magnum_drivers::{
     DriverInfo, Registry, ResolutionRules, for_existing_cluster, for_unrecorded_cluster, type_of,
 };
-use magnum_common::model::{Cluster, ClusterStatus};
 
 use super::report::Finding;
 use crate::store::upgrade_facts::Facts;

@@ -1,10 +1,10 @@
 //! What this host has and can reach: database, key file, driver folders.
 
-use magnum_common::config::Settings;
-use magnum_common::db::migrate::{self, HEAD, Revision};
-use magnum_common::db::{Database, DatabaseUrl, DbError, PoolOptions};
-use magnum_common::drivers::{Registry, discover};
-use magnum_common::seal::{JournalKey, SealError};
+use crate::seal::{JournalKey, SealError};
+use magnum_config::Settings;
+use magnum_db::migrate::{self, HEAD, Revision};
+use magnum_db::{Database, DatabaseUrl, DbError, PoolOptions};
+use magnum_drivers::{Registry, discover};
 
 use super::report::Finding;
 use crate::store::upgrade_facts::Facts;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use magnum_common::config::{CertManagerType, Settings};
-use magnum_common::openstack::ServiceError;
+use magnum_config::{CertManagerType, Settings};
+use magnum_openstack::ServiceError;
 
 use super::report::Finding;
 use crate::certificates::manager::look_at_barbican;

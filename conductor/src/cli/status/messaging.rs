@@ -8,8 +8,8 @@
 //!
 //! Looks at one host of `transport_url`: the first that lets us in. A service that loses it goes on to the others.
 
-use magnum_common::config::Settings;
-use magnum_common::rpc::{self, Declaration, Found, RpcOptions, TransportError, TransportUrl, topology};
+use magnum_config::Settings;
+use magnum_rpc::{self as rpc, Declaration, Found, RpcOptions, TransportError, TransportUrl, topology};
 
 use super::report::Finding;
 

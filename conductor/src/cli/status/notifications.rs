@@ -3,9 +3,9 @@
 //! Nothing here stops a service but options that cannot be used: notifications wait for their broker, up to a few
 //! thousand of them.
 
-use magnum_common::config::Settings;
-use magnum_common::rpc::{
-    self, Declaration, OptionsError, RpcOptions, TransportError, notification_queues, topology,
+use magnum_config::Settings;
+use magnum_rpc::{
+    self as rpc, Declaration, OptionsError, RpcOptions, TransportError, notification_queues, topology,
 };
 
 use super::messaging::{CONNECTION_NAME, mismatches, unreachable};

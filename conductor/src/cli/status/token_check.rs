@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use magnum_common::config::{AuthStrategy, Settings};
-use magnum_common::openstack::{Keystone, ServiceError, ValidationOptions};
 use magnum_common::secret::Secret;
+use magnum_config::{AuthStrategy, Settings};
+use magnum_openstack::{Keystone, ServiceError, ValidationOptions};
 
 use super::report::Finding;
 

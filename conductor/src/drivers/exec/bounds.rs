@@ -4,7 +4,7 @@
 //! would be repeated in vain; so it is a mistake of the driver, told by the field. The texts that are made for
 //! people (`status_reason`) are cut by the rows instead, and are not looked at here.
 
-use magnum_common::db::rows::json::to_text;
+use magnum_db::rows::json::to_text;
 use serde::Serialize;
 
 use crate::drivers::DriverReport;

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use magnum_common::context::RequestContext;
-use magnum_common::drivers::EngineSpec;
 use magnum_common::ids::OperationId;
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate};
+use magnum_drivers::EngineSpec;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;

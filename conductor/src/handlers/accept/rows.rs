@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use magnum_common::db::AnyConnection;
-use magnum_common::db::write::cluster_reservations;
+use magnum_db::AnyConnection;
+use magnum_db::write::cluster_reservations;
 
 use super::Prepared;
 use crate::handlers::command::Command;

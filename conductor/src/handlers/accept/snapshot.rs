@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use magnum_common::context::RequestContext;
-use magnum_common::db::AnyConnection;
 use magnum_common::ids::TemplateUuid;
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
+use magnum_db::AnyConnection;
 
 use super::{Incoming, Prepared};
 use crate::handlers::command::Command;

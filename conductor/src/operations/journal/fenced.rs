@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use diesel::prelude::*;
-use magnum_common::db::{self, AnyConnection, schema};
+use magnum_db::{self as db, AnyConnection, schema};
 
 use super::rows::EventKind;
 use super::write::{Ending, clip, store_answer};

@@ -12,7 +12,7 @@
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use magnum_common::db::{self, AnyConnection, schema};
+use magnum_db::{self as db, AnyConnection, schema};
 
 use super::JournalError;
 use crate::operations::state::State;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use diesel::prelude::*;
-use magnum_common::db::{self, AnyConnection, schema};
 use magnum_common::ids::NodeGroupUuid;
+use magnum_db::{self as db, AnyConnection, schema};
 
 use super::JournalError;
 use super::rows::{EventKind, EventRow, OperationRow};

@@ -1,9 +1,9 @@
 //! The journal's rows and what they mean.
 
 use diesel::prelude::*;
-use magnum_common::db::MultiBackend;
-use magnum_common::db::schema::{conductor_operation, conductor_operation_event};
 use magnum_common::ids::{ClusterUuid, Epoch, MessageId, OperationId, RequestId};
+use magnum_db::MultiBackend;
+use magnum_db::schema::{conductor_operation, conductor_operation_event};
 
 use crate::operations::answer::Caller;
 use crate::operations::state::State;

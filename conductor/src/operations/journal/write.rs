@@ -4,7 +4,7 @@
 //! decides again.
 
 use diesel::prelude::*;
-use magnum_common::db::{self, AnyConnection, schema};
+use magnum_db::{self as db, AnyConnection, schema};
 
 use super::rows::{EventKind, NewEvent, NewOperation, OperationRow};
 use super::{Event, JournalError, append};

@@ -1,8 +1,8 @@
 //! What an end, or a driver's report, writes to the rows. No leases here: the callers' transactions have the fence.
 
-use magnum_common::db::AnyConnection;
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::{Cluster, ClusterStatus, Outcome};
+use magnum_db::AnyConnection;
 
 use crate::certificates::authority::authority_name;
 use crate::drivers::DriverReport;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use magnum_common::context::RequestContext;
-use magnum_common::db::{AnyConnection, DbError, lock};
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
+use magnum_db::{AnyConnection, DbError, lock};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 

@@ -1,9 +1,9 @@
 //! What the conductor's journal says about a cluster.
 
-use magnum_common::db::Database;
 use magnum_conductor::operations::JournalError;
 use magnum_conductor::operations::journal::read::{self, Wanted};
 use magnum_conductor::operations::journal::{EventRow, OperationRow};
+use magnum_db::Database;
 
 use super::screen::Screen;
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use lapin::{BasicProperties, Channel, Connection};
 use magnum_common::error::{Exception, Fault};
-use magnum_common::objects::{VersionedObject, is_object};
-use magnum_common::rpc::topology::{self, Declaration};
-use magnum_common::rpc::{
+use magnum_objects::{VersionedObject, is_object};
+use magnum_rpc::topology::{self, Declaration};
+use magnum_rpc::{
     CallMonitor, Delivery, Incoming, ListenSpec, Listener, MAX_BODY_BYTES, PublishError, ReplyAddress,
     Request, RpcOptions, RpcServer, Transport, WireFormat, connect_with, decode, reply,
 };

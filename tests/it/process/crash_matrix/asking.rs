@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use magnum_common::config::DatabaseSection;
-use magnum_common::db::Database;
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::NodeGroup;
 use magnum_common::secret::Secret;
 use magnum_conductor::operations::OperationKind as Kind;
 use magnum_conductor::store;
+use magnum_config::DatabaseSection;
+use magnum_db::Database;
 use magnum_tests::deployment::{Api, Deployment};
 use magnum_tests::raw_rpc::{self, RawRpc};
 use magnum_tests::rest::Rest;

@@ -1,0 +1,153 @@
+//! The option table.
+//!
+//! An option is written once, in a [`section!`] of `sections/`: its doc comment is the help text, its type and
+//! codec the form, and from that one line come the field, the reading, the sample file, the dump and the
+//! documentation.
+
+use super::reader::Reader;
+use super::value::Codec;
+
+/// One option as documentation sees it.
+#[derive(Debug, Clone)]
+pub struct OptionSpec {
+    /// The section as written in the file; `DEFAULT` for the first one.
+    pub section: &'static str,
+    /// The key.
+    pub name: &'static str,
+    /// What it is for.
+    pub help: &'static str,
+    /// The form of its value, in words.
+    pub form: String,
+    /// What applies when it is not set; `None` when nothing does.
+    pub default: DefaultText,
+    /// Whether its value is masked wherever it is shown.
+    pub secret: bool,
+    /// Older places of it: section and key. They are read, with a warning.
+    pub was: &'static [(&'static str, &'static str)],
+    /// Whether Python Magnum does not know it (and therefore ignores it).
+    pub ours: bool,
+}
+
+/// What is known of a default before the file is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DefaultText {
+    /// A value, as it would be written.
+    Value(Option<String>),
+    /// A value with substitutions, as it would be written.
+    Template(&'static str),
+    /// Found out on the machine: in words, and what it is on this one.
+    Machine(&'static str, Option<String>),
+}
+
+impl OptionSpec {
+    /// The environment variable that sets it.
+    pub fn variable(&self) -> String {
+        format!("OS_{}__{}", self.section.to_uppercase(), self.name.to_uppercase())
+    }
+}
+
+/// A typed section.
+pub trait Section: Sized {
+    /// The section as written in the file.
+    const NAME: &'static str;
+    /// What it is for.
+    const HELP: &'static str;
+    /// Its options, in the order of their declaration.
+    fn specs() -> Vec<OptionSpec>;
+    /// Reads every option, collecting problems in the reader.
+    fn read(reader: &mut Reader<'_>) -> Self;
+    /// The values as shown to people (secrets masked), in the order of [`Section::specs`].
+    fn shown(&self) -> Vec<Option<String>>;
+}
+
+/// Whether a codec's values are secret; lets the macro infer the field's type.
+pub(super) fn is_secret<T, C: Codec<T>>() -> bool {
+    C::SECRET
+}
+
+/// Declares a section: a struct with public fields, its defaults, and its rows of the option table.
+///
+/// `field: Type as Codec = default` may be followed, in this order, by `template "…"` (the default's text with
+/// substitutions), `machine "…"` (how a default of this machine is found out), `was [("section", "key")]` and
+/// `ours true` (Python Magnum does not know it).
+macro_rules! section {
+    (
+        $(#[doc = $about:literal])+
+        $section:ident $name:literal {
+            $(
+                $(#[doc = $help:literal])+
+                $field:ident : $type:ty as $codec:ty = $default:expr
+                    $(, template $template:literal)?
+                    $(, machine $machine:literal)?
+                    $(, was [$($was:expr),*])?
+                    $(, ours $ours:literal)?
+                ;
+            )*
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $section {
+            $($(#[doc = $help])+ pub $field: $type,)*
+        }
+
+        impl Default for $section {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        impl $crate::schema::Section for $section {
+            const NAME: &'static str = $name;
+            const HELP: &'static str = concat!($($about),+);
+
+            fn specs() -> Vec<$crate::schema::OptionSpec> {
+                #[allow(unused_imports, reason = "a section need not use every codec")]
+                use $crate::value::*;
+                let defaults = Self::default();
+                vec![$($crate::schema::OptionSpec {
+                    section: $name,
+                    name: stringify!($field),
+                    help: concat!($($help),+),
+                    form: <$codec as Codec<$type>>::form(),
+                    default: $crate::schema::default_text!(
+                        <$codec as Codec<$type>>::show(&defaults.$field)
+                        $(, template $template)? $(, machine $machine)?
+                    ),
+                    secret: $crate::schema::is_secret::<$type, $codec>(),
+                    was: &[$($($was),*)?],
+                    ours: false $(|| $ours)?,
+                },)*]
+            }
+
+            fn read(reader: &mut $crate::reader::Reader<'_>) -> Self {
+                #[allow(unused_imports, reason = "a section need not use every codec")]
+                use $crate::value::*;
+                Self {
+                    $($field: reader.option::<$type, $codec>($name, stringify!($field), || $default),)*
+                }
+            }
+
+            fn shown(&self) -> Vec<Option<String>> {
+                #[allow(unused_imports, reason = "a section need not use every codec")]
+                use $crate::value::*;
+                vec![$(<$codec as Codec<$type>>::show(&self.$field),)*]
+            }
+        }
+    };
+}
+pub(super) use section;
+
+/// Picks the most telling text of a default.
+macro_rules! default_text {
+    ($value:expr) => {
+        $crate::schema::DefaultText::Value($value)
+    };
+    ($value:expr, template $text:literal) => {
+        $crate::schema::DefaultText::Template($text)
+    };
+    ($value:expr, machine $text:literal) => {
+        $crate::schema::DefaultText::Machine($text, $value)
+    };
+}
+pub(super) use default_text;

@@ -1,0 +1,203 @@
+//! Booleans, numbers and durations.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use super::Codec;
+
+/// Yes or no, in oslo's eight spellings.
+pub struct Bool;
+
+impl Codec<bool> for Bool {
+    fn form() -> String {
+        "boolean".into()
+    }
+    fn parse(text: &str) -> Result<bool, String> {
+        match text.to_ascii_lowercase().as_str() {
+            "true" | "1" | "yes" | "on" => Ok(true),
+            "false" | "0" | "no" | "off" => Ok(false),
+            _ => Err(format!("{text:?} is not a boolean; write true or false")),
+        }
+    }
+    fn show(value: &bool) -> Option<String> {
+        Some(value.to_string())
+    }
+}
+
+/// A whole number from `MIN` to `MAX`, both allowed.
+pub struct Int<const MIN: i64 = { i64::MIN }, const MAX: i64 = { i64::MAX }>;
+
+impl<T: TryFrom<i64> + Display, const MIN: i64, const MAX: i64> Codec<T> for Int<MIN, MAX> {
+    const EMPTY_IS_UNSET: bool = true;
+    fn form() -> String {
+        match (MIN, MAX) {
+            (i64::MIN, i64::MAX) => "integer".into(),
+            (min, i64::MAX) => format!("integer, at least {min}"),
+            (min, max) => format!("integer, {min} to {max}"),
+        }
+    }
+    fn parse(text: &str) -> Result<T, String> {
+        let number: i64 = text
+            .parse()
+            .map_err(|_| format!("{text:?} is not a whole number"))?;
+        if !(MIN..=MAX).contains(&number) {
+            return Err(format!(
+                "{number} is out of range ({})",
+                <Self as Codec<T>>::form()
+            ));
+        }
+        T::try_from(number).map_err(|_| format!("{number} is out of range"))
+    }
+    fn show(value: &T) -> Option<String> {
+        Some(value.to_string())
+    }
+}
+
+/// A number of threads; 0 means one per processor.
+pub struct Threads;
+
+impl Codec<usize> for Threads {
+    const EMPTY_IS_UNSET: bool = true;
+    fn form() -> String {
+        <Int<0, 1024> as Codec<usize>>::form()
+    }
+    fn parse(text: &str) -> Result<usize, String> {
+        let number = <Int<0, 1024>>::parse(text)?;
+        Ok(if number == 0 { processors() } else { number })
+    }
+    fn show(value: &usize) -> Option<String> {
+        Some(value.to_string())
+    }
+}
+
+/// Processors of this machine, at least one.
+pub(crate) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A decimal number; the limits are in thousandths.
+pub struct Float<const MIN: i64, const MAX: i64>;
+
+impl<const MIN: i64, const MAX: i64> Codec<f64> for Float<MIN, MAX> {
+    const EMPTY_IS_UNSET: bool = true;
+    fn form() -> String {
+        format!("number, {} to {}", thousandths(MIN), thousandths(MAX))
+    }
+    fn parse(text: &str) -> Result<f64, String> {
+        let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+        if !(thousandths(MIN)..=thousandths(MAX)).contains(&number) {
+            return Err(format!("{number} is out of range ({})", Self::form()));
+        }
+        Ok(number)
+    }
+    fn show(value: &f64) -> Option<String> {
+        Some(value.to_string())
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "limits are small literals")]
+fn thousandths(limit: i64) -> f64 {
+    limit as f64 / 1000.0
+}
+
+/// Seconds, whole or with a fraction; the least value is in milliseconds.
+pub struct Seconds<const MIN_MS: u64 = 0>;
+
+impl<const MIN_MS: u64> Codec<Duration> for Seconds<MIN_MS> {
+    const EMPTY_IS_UNSET: bool = true;
+    fn form() -> String {
+        least("seconds", MIN_MS, 1)
+    }
+    fn parse(text: &str) -> Result<Duration, String> {
+        duration(text, 1, MIN_MS).map_err(|why| format!("{why} ({})", Self::form()))
+    }
+    fn show(value: &Duration) -> Option<String> {
+        Some(value.as_secs_f64().to_string())
+    }
+}
+
+/// Minutes, whole or with a fraction; the least value is in milliseconds.
+pub struct Minutes<const MIN_MS: u64 = 0>;
+
+impl<const MIN_MS: u64> Codec<Duration> for Minutes<MIN_MS> {
+    const EMPTY_IS_UNSET: bool = true;
+    fn form() -> String {
+        least("minutes", MIN_MS, 60)
+    }
+    fn parse(text: &str) -> Result<Duration, String> {
+        duration(text, 60, MIN_MS).map_err(|why| format!("{why} ({})", Self::form()))
+    }
+    fn show(value: &Duration) -> Option<String> {
+        Some((value.as_secs_f64() / 60.0).to_string())
+    }
+}
+
+/// Days, whole or with a fraction.
+pub struct Days;
+
+impl Codec<Duration> for Days {
+    const EMPTY_IS_UNSET: bool = true;
+    fn form() -> String {
+        "days".to_owned()
+    }
+    fn parse(text: &str) -> Result<Duration, String> {
+        duration(text, 86_400, 0).map_err(|why| format!("{why} ({})", Self::form()))
+    }
+    fn show(value: &Duration) -> Option<String> {
+        Some((value.as_secs_f64() / 86_400.0).to_string())
+    }
+}
+
+fn least(unit: &str, min_ms: u64, seconds_per_unit: u64) -> String {
+    let least =
+        Duration::from_millis(min_ms).as_secs_f64() / Duration::from_secs(seconds_per_unit).as_secs_f64();
+    if min_ms == 0 {
+        unit.to_owned()
+    } else {
+        format!("{unit}, at least {least}")
+    }
+}
+
+fn duration(text: &str, seconds_per_unit: u32, min_ms: u64) -> Result<Duration, String> {
+    let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+    let value = Duration::try_from_secs_f64(number * f64::from(seconds_per_unit))
+        .map_err(|_| format!("{text} is out of range"))?;
+    // A century bounds sums of durations and instants far from overflow.
+    if value < Duration::from_millis(min_ms) || value > Duration::from_secs(100 * 366 * 86_400) {
+        return Err(format!("{text} is out of range"));
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn booleans_are_read_in_any_case() {
+        assert_eq!(Bool::parse("Yes"), Ok(true));
+        assert_eq!(Bool::parse("OFF"), Ok(false));
+        assert!(Bool::parse("maybe").is_err());
+    }
+
+    #[test]
+    fn a_number_out_of_range_names_the_range() {
+        let error = <Int<1, 65535> as Codec<u16>>::parse("70000").unwrap_err();
+        assert_eq!(error, "70000 is out of range (integer, 1 to 65535)");
+        assert!(<Int as Codec<u16>>::parse("-1").is_err());
+    }
+
+    #[test]
+    fn durations_have_limits_and_units() {
+        assert_eq!(<Seconds>::parse("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(<Minutes>::parse("60"), Ok(Duration::from_secs(3600)));
+        assert_eq!(<Minutes>::show(&Duration::from_secs(90)), Some("1.5".into()));
+        assert_eq!(Days::parse("0.5"), Ok(Duration::from_secs(43_200)));
+        assert_eq!(Days::show(&Duration::from_secs(30 * 86_400)), Some("30".into()));
+        assert!(Days::parse("-1").is_err());
+        assert!(<Seconds>::parse("-1").is_err());
+        assert!(<Seconds>::parse("1e300").is_err());
+        assert!(<Seconds>::parse("nan").is_err());
+        assert!(<Seconds<1000>>::parse("0.9").unwrap_err().contains("at least 1"));
+    }
+}

@@ -1,0 +1,362 @@
+//! [`Database`]: the pool, and the only place that runs blocking database code.
+//!
+//! diesel blocks. Every piece of work is an owned closure that runs on tokio's blocking threads with a
+//! connection of its own:
+//!
+//! ```text
+//! caller ── semaphore (as many permits as connections; waiters queue here, without a thread)
+//!             └─ spawn_blocking: take a connection ─ run the closure ─ give it back ─▶ caller
+//! ```
+//!
+//! Guarantees:
+//! * a closure never waits for a connection while holding a thread, and no runtime thread ever blocks;
+//! * [`Database::transaction`] commits everything or nothing, takes SQLite's write lock at the start
+//!   (`BEGIN IMMEDIATE`), and repeats the closure a few times after a deadlock or a serialization failure:
+//!   a closure must not have effects outside the database;
+//! * a connection on which anything went wrong below SQL is closed, never handed on; a panic in a closure
+//!   surfaces in the caller.
+//!
+//! Not guaranteed: dropping the returned future does not stop work that has begun, and an
+//! [`DbError::Unavailable`] from a commit leaves open whether it was committed. Both only matter to work that
+//! may not be repeated, and there must be none.
+
+mod manager;
+mod options;
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use diesel::connection::{Connection, TransactionManager};
+use tokio::sync::Semaphore;
+
+use self::manager::{Manager, Pooled, QuietErrors};
+pub use self::options::PoolOptions;
+use super::connection::{AnyConnection, Backend};
+use super::error::DbError;
+use super::session;
+use super::url::DatabaseUrl;
+use magnum_common::retry::RetryPolicy;
+use magnum_config::DatabaseSection;
+
+/// Idle connections are closed after this.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Runs of a transaction's closure, the first one included.
+const TRANSACTION_ATTEMPTS: u32 = 8;
+/// More connections than this to one SQLite file only wait for each other.
+const SQLITE_CONNECTIONS: u32 = 8;
+/// The caller stops waiting for a closure after this: the network ate the connection, and MySQL's client
+/// library would wait for hours. The closure's thread and permit stay taken until the library gives up.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The database. Cheap to clone.
+#[derive(Clone)]
+pub struct Database {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    pool: r2d2::Pool<Manager>,
+    permits: Arc<Semaphore>,
+    /// SQLite has one writer at a time. In-process writers queue here in order of arrival; only writers of
+    /// other processes meet its polling lock wait.
+    writer: Option<Arc<Semaphore>>,
+    backend: Backend,
+    retry: RetryPolicy,
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database")
+            .field("backend", &self.inner.backend)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Database {
+    /// Connects to the database of the configuration, as its options say.
+    pub async fn connect(section: &DatabaseSection) -> Result<Self, DbError> {
+        Self::open(
+            DatabaseUrl::parse(section.connection.expose())?,
+            PoolOptions::from(section),
+        )
+        .await
+    }
+
+    /// Opens the pool and proves that the server answers, within [`PoolOptions::connect_attempts`].
+    pub async fn open(url: DatabaseUrl, options: PoolOptions) -> Result<Self, DbError> {
+        for name in url.ignored_parameters() {
+            tracing::warn!(
+                parameter = name,
+                "[database] connection: the parameter has no effect here"
+            );
+        }
+        let (backend, limit) = match &url {
+            DatabaseUrl::Sqlite { path: None, .. } => (Backend::Sqlite, 1),
+            DatabaseUrl::Sqlite { .. } => (Backend::Sqlite, SQLITE_CONNECTIONS),
+            DatabaseUrl::Mysql(_) => (Backend::Mysql, u32::MAX),
+            DatabaseUrl::Postgres(_) => (Backend::Postgres, u32::MAX),
+        };
+        // An in-memory database lives as long as its only connection.
+        let forget = matches!(url, DatabaseUrl::Sqlite { path: None, .. });
+        let size = options.max_connections.clamp(1, limit);
+        wait_for_server(&url, &options).await?;
+        let pool = r2d2::Pool::builder()
+            .max_size(size)
+            .min_idle(Some(u32::from(forget)))
+            .max_lifetime((!forget).then_some(options.recycle_after))
+            .idle_timeout((!forget).then_some(IDLE_TIMEOUT))
+            .connection_timeout(options.acquire_timeout)
+            .test_on_check_out(true)
+            .error_handler(Box::new(QuietErrors))
+            .build_unchecked(Manager {
+                url,
+                session: options.session,
+            });
+        Ok(Self {
+            inner: Arc::new(Inner {
+                pool,
+                permits: Arc::new(Semaphore::new(size as usize)),
+                writer: (backend == Backend::Sqlite).then(|| Arc::new(Semaphore::new(1))),
+                backend,
+                retry: RetryPolicy {
+                    initial: Duration::from_millis(10),
+                    max_interval: Duration::from_millis(500),
+                    multiplier: 2.0,
+                    jitter: 0.5,
+                },
+            }),
+        })
+    }
+
+    /// Which database it is.
+    pub fn backend(&self) -> Backend {
+        self.inner.backend
+    }
+
+    /// Connections open and in use at the moment: (open, in use).
+    pub fn connections(&self) -> (u32, u32) {
+        let state = self.inner.pool.state();
+        (state.connections, state.connections - state.idle_connections)
+    }
+
+    /// Runs statements outside a transaction, each committed by itself. Never repeated.
+    pub async fn run<T, F>(&self, work: F) -> Result<T, DbError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut AnyConnection) -> Result<T, DbError> + Send + 'static,
+    {
+        self.on_connection(move |pooled| work(&mut pooled.conn)).await?
+    }
+
+    /// Runs the closure in a transaction: committed when it returns `Ok`, rolled back when it returns `Err`.
+    /// The closure runs again after a deadlock or a serialization failure, so it must not have effects
+    /// outside the database.
+    pub async fn transaction<T, E, F>(&self, mut work: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnMut(&mut AnyConnection) -> Result<T, E> + Send + 'static,
+    {
+        let mut attempt = 1;
+        loop {
+            let writer = match &self.inner.writer {
+                Some(writer) => Some(Arc::clone(writer).acquire_owned().await.map_err(|_| closed())?),
+                None => None,
+            };
+            let (returned, outcome) = self
+                .on_connection(move |pooled| {
+                    // Held until the work is over, even when the caller has stopped waiting.
+                    let _writer = writer;
+                    let outcome = in_transaction(pooled, &mut work);
+                    (work, outcome)
+                })
+                .await?;
+            match outcome {
+                Outcome::Done(value) => return Ok(value),
+                Outcome::Failed(error) => return Err(error),
+                Outcome::Conflict(error) if attempt >= TRANSACTION_ATTEMPTS => return Err(error),
+                Outcome::Conflict(_) => work = returned,
+            }
+            tracing::debug!(
+                attempt,
+                "a database transaction collided with another one; repeating it"
+            );
+            tokio::time::sleep(self.inner.retry.delay_after(attempt)).await;
+            attempt += 1;
+        }
+    }
+
+    async fn on_connection<T, F>(&self, work: F) -> Result<T, DbError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Pooled) -> T + Send + 'static,
+    {
+        let permit = Arc::clone(&self.inner.permits)
+            .acquire_owned()
+            .await
+            .map_err(|_| closed())?;
+        let pool = self.inner.pool.clone();
+        let task = blocking(move || {
+            let _permit = permit;
+            // The permit proves that a slot is free: this waits for a connect, never for another worker.
+            #[expect(clippy::disallowed_methods, reason = "this is the place the lint points to")]
+            let mut pooled = pool
+                .get()
+                .map_err(|error| DbError::from_connect_text(&error.to_string()))?;
+            // A panic in the closure leaves the mark, and r2d2 closes a marked connection.
+            pooled.in_use = true;
+            let result = work(&mut pooled);
+            pooled.in_use = false;
+            pooled.last_used = Instant::now();
+            Ok(result)
+        });
+        match tokio::time::timeout(ANSWER_TIMEOUT, task).await {
+            Ok(result) => result?,
+            Err(_) => Err(DbError::Unavailable(format!(
+                "no answer within {} s",
+                ANSWER_TIMEOUT.as_secs()
+            ))),
+        }
+    }
+}
+
+/// The semaphores are never closed and the runtime never cancels blocking work that has begun; what is left is
+/// a runtime that shuts down.
+fn closed() -> DbError {
+    DbError::Unavailable("the program is shutting down".to_owned())
+}
+
+enum Outcome<T, E> {
+    Done(T),
+    Conflict(E),
+    Failed(E),
+}
+
+fn in_transaction<T, E: From<DbError>>(
+    pooled: &mut Pooled,
+    work: &mut impl FnMut(&mut AnyConnection) -> Result<T, E>,
+) -> Outcome<T, E> {
+    pooled.trouble.conflict.store(false, Ordering::Relaxed);
+    if let Err(error) = begin(&mut pooled.conn) {
+        return pooled.failed(error);
+    }
+    match work(&mut pooled.conn) {
+        Ok(value) => match Manage::commit_transaction(&mut pooled.conn) {
+            Ok(()) => Outcome::Done(value),
+            Err(error) => pooled.failed(error),
+        },
+        Err(error) => {
+            // What the server said decides, not what the closure made of it.
+            let conflict = pooled.trouble.conflict.load(Ordering::Relaxed);
+            if Manage::rollback_transaction(&mut pooled.conn).is_err() {
+                pooled.trouble.broken.store(true, Ordering::Relaxed);
+            }
+            if conflict {
+                Outcome::Conflict(error)
+            } else {
+                Outcome::Failed(error)
+            }
+        }
+    }
+}
+
+/// Runs the closure once in a transaction on a connection that is in nobody's pool, without repeating it.
+pub(super) fn once_in_transaction<T>(
+    conn: &mut AnyConnection,
+    work: impl FnOnce(&mut AnyConnection) -> Result<T, DbError>,
+) -> Result<T, DbError> {
+    begin(conn)?;
+    match work(conn) {
+        Ok(value) => {
+            Manage::commit_transaction(conn)?;
+            Ok(value)
+        }
+        Err(error) => {
+            // The first error is the one to tell; the connection is thrown away by the caller.
+            if let Err(rollback) = Manage::rollback_transaction(conn) {
+                tracing::debug!(error = %rollback, "a failed transaction could not be rolled back");
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Opens one connection outside any pool, when the server answers, and runs the closure on it.
+pub(super) async fn on_own_connection<T, F>(
+    url: DatabaseUrl,
+    options: PoolOptions,
+    work: F,
+) -> Result<T, DbError>
+where
+    T: Send + 'static,
+    F: FnOnce(&mut AnyConnection) -> Result<T, DbError> + Send + 'static,
+{
+    wait_for_server(&url, &options).await?;
+    blocking(move || work(&mut session::open(&url, &options.session)?)).await?
+}
+
+/// The only `spawn_blocking` around diesel.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, DbError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => Ok(value),
+        Err(join) if join.is_panic() => resume_unwind(join.into_panic()),
+        Err(_) => Err(closed()),
+    }
+}
+
+impl Pooled {
+    fn failed<T, E: From<DbError>>(&self, error: diesel::result::Error) -> Outcome<T, E> {
+        let conflict = DbError::is_conflict(&error);
+        if !conflict {
+            self.trouble.broken.store(true, Ordering::Relaxed);
+        }
+        let error = E::from(DbError::from(error));
+        if conflict {
+            Outcome::Conflict(error)
+        } else {
+            Outcome::Failed(error)
+        }
+    }
+}
+
+type Manage = <AnyConnection as Connection>::TransactionManager;
+
+/// SQLite has to take the write lock now: a transaction that reads first and writes later can fail with
+/// "locked" at the write, whatever the busy timeout.
+fn begin(conn: &mut AnyConnection) -> diesel::QueryResult<()> {
+    match conn {
+        #[cfg(feature = "sqlite")]
+        AnyConnection::Sqlite(sqlite) => {
+            diesel::connection::AnsiTransactionManager::begin_transaction_sql(sqlite, "BEGIN IMMEDIATE")
+        }
+        #[cfg(any(feature = "mysql", feature = "postgres"))]
+        other => Manage::begin_transaction(other),
+    }
+}
+
+/// Tries to connect until it works, is refused, or the attempts are used up.
+async fn wait_for_server(url: &DatabaseUrl, options: &PoolOptions) -> Result<(), DbError> {
+    let mut attempt = 1;
+    loop {
+        let (url, session) = (url.clone(), options.session.clone());
+        let Err(error) = blocking(move || session::open(&url, &session).map(drop)).await? else {
+            return Ok(());
+        };
+        let again = matches!(
+            error,
+            DbError::Unavailable(_) | DbError::Conflict(_) | DbError::TimedOut(_)
+        );
+        if !again
+            || options
+                .connect_attempts
+                .is_some_and(|most| attempt >= most.max(1))
+        {
+            return Err(error);
+        }
+        tracing::warn!(attempt, error = %error, "the database does not answer yet");
+        tokio::time::sleep(options.connect_interval).await;
+        attempt += 1;
+    }
+}

@@ -1,0 +1,65 @@
+//! Clusters that were promised and that no conductor has made yet: `conductor_cluster_reservation`.
+//!
+//! The API writes one before it asks for a cluster; the conductor removes it in the transaction that makes the
+//! cluster's row, or refuses to. So a cluster counts for its project's quota from the promise on, and never twice.
+
+use std::time::Duration;
+
+use diesel::prelude::*;
+
+use super::unless_exists;
+use crate::MOST_BINDS;
+use crate::connection::AnyConnection;
+use crate::error::DbError;
+use crate::now_plus_ms_expr;
+use crate::schema::conductor_cluster_reservation as reservation;
+use crate::schema::conductor_project;
+use magnum_common::ids::ClusterUuid;
+
+fn ms(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Makes the row by which a project is locked. To be committed before it is: two transactions that both make it and
+/// then lock it would end in a deadlock.
+pub fn insert_project(conn: &mut AnyConnection, project_id: &str) -> Result<(), DbError> {
+    unless_exists(conn, |conn| {
+        diesel::insert_into(conductor_project::table)
+            .values(conductor_project::project_id.eq(project_id))
+            .execute(conn)
+    })
+    .map(drop)
+}
+
+/// Reserves a cluster for a project. Without further word it is forgotten after `lasts`.
+pub fn insert(
+    conn: &mut AnyConnection,
+    cluster: &ClusterUuid,
+    project_id: &str,
+    lasts: Duration,
+) -> Result<(), DbError> {
+    diesel::insert_into(reservation::table)
+        .values((
+            reservation::cluster_uuid.eq(cluster.as_str()),
+            reservation::project_id.eq(project_id),
+            reservation::expires_ms.eq(now_plus_ms_expr(ms(lasts))),
+        ))
+        .execute(conn)?;
+    Ok(())
+}
+
+/// Has a reservation that is still there last for so long from now on.
+pub fn extend(conn: &mut AnyConnection, cluster: &ClusterUuid, lasts: Duration) -> Result<(), DbError> {
+    diesel::update(reservation::table.filter(reservation::cluster_uuid.eq(cluster.as_str())))
+        .set(reservation::expires_ms.eq(now_plus_ms_expr(ms(lasts))))
+        .execute(conn)?;
+    Ok(())
+}
+
+/// Removes the reservations of these clusters, as far as there are any.
+pub fn remove(conn: &mut AnyConnection, clusters: &[String]) -> Result<(), DbError> {
+    for part in clusters.chunks(MOST_BINDS) {
+        diesel::delete(reservation::table.filter(reservation::cluster_uuid.eq_any(part))).execute(conn)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! Which drivers there are and which one builds a cluster: pure code, needed by the API and the conductor.
+//!
+//! A driver is a folder with a `driver.toml` ([`manifest`]): name, version, what cluster types it provides, what
+//! it can do, and which engine runs it. [`discovery`] finds the folders; one that is broken is reported and
+//! harms nothing else. [`Registry`] holds what was found here or announced by conductors ([`announced`]);
+//! [`resolution`] chooses from it by one written rule. Engines, which run drivers, live in the conductor.
+//!
+//! Where we differ from Magnum: drivers are folders instead of Python entry points; several may provide the same
+//! cluster type and several versions may be installed; a name is checked wherever it comes from.
+
+pub mod announced;
+pub mod discovery;
+pub mod info;
+pub mod manifest;
+pub mod registry;
+pub mod resolution;
+
+pub use announced::Announcement;
+pub use discovery::{DriverFolder, LoadError, LoadOutcome, discover, load};
+pub use info::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
+pub use magnum_config::ClusterTypeCheck;
+pub use manifest::{EngineSpec, ExecSpec, MANIFEST_FILE, Manifest, Problem};
+pub use registry::Registry;
+pub use resolution::{
+    ImageProperties, Level, ResolutionRequest, ResolutionRules, Resolved, check_distro, for_existing_cluster,
+    for_unrecorded_cluster, resolve, resolve_stored, type_of,
+};

@@ -1,0 +1,139 @@
+//! The service user's token, and requests with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use hyper::header::ACCEPT;
+use hyper::{Method, Request, StatusCode};
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::reply::take;
+use super::{Access, Ask, Connection, Credentials, Reply, ServiceError};
+use magnum_common::clock::utc_now;
+use magnum_common::secret::Secret;
+
+const KEYSTONE: &str = "Keystone";
+/// A token that ends sooner is not used for another request.
+const RENEW_BEFORE: Duration = Duration::from_secs(60);
+
+struct Token {
+    id: Secret,
+    ends: DateTime<Utc>,
+    catalog: Value,
+}
+
+/// The service user's session. One for a process.
+pub struct Session {
+    connection: Connection,
+    credentials: Credentials,
+    /// Held while a new one is fetched, so that a hundred requests fetch one.
+    token: Mutex<Held>,
+}
+
+/// The token in use, or what came of the last attempt to get one.
+#[derive(Default)]
+struct Held {
+    token: Option<Arc<Token>>,
+    /// When it failed. Who was waiting then does not try again by itself: a hundred requests that wait for a
+    /// Keystone that does not answer fail together, not one after the other.
+    failed: Option<(Instant, ServiceError)>,
+}
+
+impl Session {
+    /// Connects to nothing yet.
+    ///
+    /// # Errors
+    /// A file of certificates cannot be read.
+    pub fn new(credentials: Credentials) -> Result<Self, ServiceError> {
+        Ok(Self {
+            connection: Connection::new(&credentials.trust, credentials.timeout)?
+                .limited_by(credentials.timeout_option),
+            credentials,
+            token: Mutex::new(Held::default()),
+        })
+    }
+
+    /// Asks a service. Answers of 2xx come back; everything else is an error, 404 a [`ServiceError::NotFound`].
+    pub async fn request(&self, ask: &Ask<'_>) -> Result<Reply, ServiceError> {
+        let mut refused: Option<Arc<Token>> = None;
+        loop {
+            let token = self.token(refused.as_ref()).await?;
+            let access = Access {
+                token: &token.id,
+                catalog: &token.catalog,
+            };
+            let response = self.connection.ask(access, ask).await?;
+            if response.status() == StatusCode::UNAUTHORIZED && refused.is_none() {
+                // Revoked, or Keystone forgot it: one more try with a new one.
+                refused = Some(token);
+                continue;
+            }
+            return take(ask.endpoint.service, ask.what(), response, ask.has_secret);
+        }
+    }
+
+    /// The token in use; a new one when there is none, when it ends soon, or when it was `refused`.
+    async fn token(&self, refused: Option<&Arc<Token>>) -> Result<Arc<Token>, ServiceError> {
+        let asked = Instant::now();
+        let mut held = self.token.lock().await;
+        if let Some(token) = held.token.as_ref() {
+            let is_refused = refused.is_some_and(|refused| Arc::ptr_eq(refused, token));
+            if !is_refused && utc_now() + RENEW_BEFORE < token.ends {
+                return Ok(Arc::clone(token));
+            }
+        }
+        if let Some((when, error)) = &held.failed
+            && asked < *when
+        {
+            return Err(error.clone());
+        }
+        match self.authenticate().await {
+            Ok(token) => {
+                let token = Arc::new(token);
+                *held = Held {
+                    token: Some(Arc::clone(&token)),
+                    failed: None,
+                };
+                Ok(token)
+            }
+            Err(error) => {
+                held.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    async fn authenticate(&self) -> Result<Token, ServiceError> {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(format!("{}/auth/tokens", self.credentials.keystone))
+            .header(ACCEPT, "application/json");
+        let response = self
+            .connection
+            .send(KEYSTONE, request, Some(&self.credentials.body()))
+            .await?;
+        let id = response
+            .headers()
+            .get("X-Subject-Token")
+            .and_then(|id| id.to_str().ok())
+            .map(Secret::new);
+        let what = format!(
+            "a token for the service user of [{}]",
+            self.credentials.trust.section
+        );
+        let reply = take(KEYSTONE, what, response, false)?;
+        let document = reply.json()?;
+        let ends = document["token"]["expires_at"]
+            .as_str()
+            .and_then(|text| DateTime::parse_from_rfc3339(text).ok())
+            .ok_or_else(|| reply.unusable("it does not say when the token expires"))?;
+        Ok(Token {
+            id: id.ok_or_else(|| reply.unusable("it has no X-Subject-Token"))?,
+            ends: ends.into(),
+            catalog: document["token"]["catalog"].clone(),
+        })
+    }
+}

@@ -1,0 +1,172 @@
+//! Calls under way: one reply queue per process, replies matched by message id.
+//!
+//! The queue and its listener are made at the first call and kept. Replies are acknowledged when they arrive:
+//! a reply that its caller no longer waits for is of no use to anybody.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use serde_json::Value;
+use tokio::sync::{OnceCell, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::envelope;
+use super::failure::RemoteFailure;
+use super::options::MAX_BODY_BYTES;
+use super::queue_names::UniqueName;
+use super::reply::{Answer, WireReply};
+use super::target;
+use super::topology;
+use super::transport::{ListenSpec, Listener, Transport, TransportError};
+use magnum_common::ids::MessageId;
+
+/// What a waiting call gets to know.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// The server is still at it.
+    Alive,
+    /// The end.
+    Result(Value),
+    /// The end, with an exception.
+    Failure(RemoteFailure),
+    /// A reply whose content makes no sense.
+    Unreadable(String),
+    /// The listener is gone.
+    Closed,
+}
+
+type Waiting = Arc<Mutex<HashMap<String, mpsc::UnboundedSender<Event>>>>;
+
+/// The calls of one client.
+pub(super) struct Calls {
+    transport: Arc<dyn Transport>,
+    waiting: Waiting,
+    queue: OnceCell<String>,
+    stop: CancellationToken,
+}
+
+/// One call's place in the table; leaves it when dropped.
+pub(super) struct Waiter {
+    waiting: Waiting,
+    queue: String,
+    msg_id: String,
+    events: mpsc::UnboundedReceiver<Event>,
+}
+
+fn lock(waiting: &Waiting) -> MutexGuard<'_, HashMap<String, mpsc::UnboundedSender<Event>>> {
+    // The table stays valid whatever a panicking thread was doing.
+    waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Calls {
+    pub(super) fn new(transport: Arc<dyn Transport>) -> Self {
+        Self {
+            transport,
+            waiting: Waiting::default(),
+            queue: OnceCell::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Registers a new call, before its request is sent.
+    pub(super) async fn open(&self) -> Result<Waiter, TransportError> {
+        let queue = self.queue.get_or_try_init(|| self.listen()).await?.clone();
+        let msg_id = MessageId::random().into_string();
+        let (sender, events) = mpsc::unbounded_channel();
+        lock(&self.waiting).insert(msg_id.clone(), sender);
+        Ok(Waiter {
+            waiting: Arc::clone(&self.waiting),
+            queue,
+            msg_id,
+            events,
+        })
+    }
+
+    async fn listen(&self) -> Result<String, TransportError> {
+        let unique = UniqueName::new(self.transport.options()).await?;
+        let queue = target::reply_queue(unique.as_str());
+        let listener = self
+            .transport
+            .listen(ListenSpec {
+                purpose: "replies",
+                declarations: topology::reply_listener(&queue, self.transport.options()),
+                default_prefetch: 0,
+                delete_at_stop: None,
+            })
+            .await?;
+        let delivering = deliver(listener, Arc::clone(&self.waiting), self.stop.clone());
+        tokio::spawn(async move {
+            delivering.await;
+            // The queue was ours until now.
+            drop(unique);
+        });
+        Ok(queue)
+    }
+}
+
+impl Drop for Calls {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Waiter {
+    pub(super) fn queue(&self) -> &str {
+        &self.queue
+    }
+
+    pub(super) fn msg_id(&self) -> &str {
+        &self.msg_id
+    }
+
+    pub(super) async fn next(&mut self) -> Event {
+        self.events.recv().await.unwrap_or(Event::Closed)
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        lock(&self.waiting).remove(&self.msg_id);
+    }
+}
+
+/// Hands replies to the calls that wait for them, until the client or the listener ends.
+async fn deliver(mut listener: Listener, waiting: Waiting, stop: CancellationToken) {
+    loop {
+        let next = tokio::select! {
+            () = stop.cancelled() => break,
+            next = listener.recv() => next,
+        };
+        let Some(delivery) = next else {
+            break;
+        };
+        match envelope::decode::<WireReply>(delivery.message(), MAX_BODY_BYTES) {
+            Ok((reply, _)) => hand_over(reply, &waiting),
+            // The call it was for goes on waiting, as with a Python client: nothing says which one it is.
+            Err(error) => tracing::warn!(%error, "unreadable reply dropped"),
+        }
+        delivery.ack().await;
+    }
+    // Every call still waiting learns that no reply will come.
+    lock(&waiting).clear();
+    listener.stop().await;
+}
+
+fn hand_over(reply: WireReply, waiting: &Waiting) {
+    let Some(msg_id) = reply.msg_id.clone() else {
+        tracing::warn!("reply without a message id dropped");
+        return;
+    };
+    let Some(caller) = lock(waiting).get(&msg_id).cloned() else {
+        tracing::debug!(rpc.msg_id = %msg_id, "reply to no waiting call dropped");
+        return;
+    };
+    let event = match reply.answer() {
+        Ok(Answer::Alive) => Event::Alive,
+        Ok(Answer::Result(result)) => Event::Result(result),
+        Ok(Answer::Failure(failure)) => Event::Failure(failure),
+        Err(error) => Event::Unreadable(format!("its `failure` is not valid JSON ({error})")),
+    };
+    // The caller may have just stopped waiting.
+    let _gone = caller.send(event);
+}

@@ -1,0 +1,294 @@
+//! The asking side: cast, fanout, call.
+//!
+//! A cast returns when the broker has confirmed the request and some queue has taken it; a lost confirmation
+//! is answered by sending the *same* message again, which the receiver's journal recognises by its unique id.
+//! When the bounded retries are used up the caller learns it: no request vanishes behind a success.
+//!
+//! Differs from oslo.messaging, which casts without `mandatory` (a cast before any conductor ever ran is
+//! dropped there) and retries connecting for ever.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::call::{Calls, Event};
+use super::envelope;
+use super::failure::RemoteFailure;
+use super::message::OutgoingMessage;
+use super::options::{Addressing, MAX_BODY_BYTES};
+use super::request::{ReplyAddress, Request};
+use super::target::Target;
+use super::topology;
+use super::transport::{PublishError, Transport, TransportError};
+use magnum_common::context::RequestContext;
+use magnum_common::ids::MessageId;
+use magnum_common::retry::RetryPolicy;
+
+/// Longest wait for one confirmation; a broker that blocks publishers answers none at all.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a message without a queue is offered again: a conductor that reconnects declares it in that time.
+const UNROUTABLE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The request was not taken.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    /// No reply queue could be had.
+    #[error("no reply queue: {0}")]
+    Listen(#[from] TransportError),
+    /// Nobody answered in time. The request may still be under way.
+    #[error("no reply to {method} within {}", humantime(*.waited))]
+    TimedOut {
+        /// Method.
+        method: String,
+        /// How long.
+        waited: Duration,
+    },
+    /// The peer raised an exception.
+    #[error("{0}")]
+    Remote(RemoteFailure),
+    /// The reply makes no sense.
+    #[error("the reply to {method} cannot be read: {reason}")]
+    BadReply {
+        /// Method.
+        method: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+fn humantime(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+/// How a call is made, where it differs from the settings.
+#[derive(Debug, Clone, Default)]
+pub struct CallOptions {
+    /// To this server only.
+    pub server: Option<String>,
+    /// Whole patience; `rpc_response_timeout` if none.
+    pub timeout: Option<Duration>,
+    /// Ask for signs of life, and give up when none came for this long. At least 2 s.
+    pub monitor: Option<Duration>,
+}
+
+/// A client of the conductors.
+#[derive(Clone)]
+pub struct RpcClient {
+    transport: Arc<dyn Transport>,
+    addressing: Arc<Addressing>,
+    calls: Arc<Calls>,
+}
+
+impl RpcClient {
+    /// A client on `transport`. Nothing is declared before the first request.
+    pub fn new(transport: Arc<dyn Transport>, addressing: impl Into<Addressing>) -> Self {
+        Self {
+            calls: Arc::new(Calls::new(Arc::clone(&transport))),
+            transport,
+            addressing: Arc::new(addressing.into()),
+        }
+    }
+
+    /// Asks any one conductor and does not wait for an answer. Returns the id under which it is known there.
+    pub async fn cast(
+        &self,
+        context: &RequestContext,
+        method: &str,
+        args: Map<String, Value>,
+    ) -> Result<MessageId, PublishError> {
+        let request = request(context, method, args);
+        self.publish_request(&request, &Target::AnyServer, None).await
+    }
+
+    /// Tells all conductors. Those that are not there do not learn it, so it is not mandatory.
+    pub async fn fanout_cast(
+        &self,
+        context: &RequestContext,
+        method: &str,
+        args: Map<String, Value>,
+    ) -> Result<MessageId, PublishError> {
+        let request = request(context, method, args);
+        self.publish_request(&request, &Target::AllServers, None).await
+    }
+
+    /// Asks any one conductor and waits for its answer.
+    pub async fn call(
+        &self,
+        context: &RequestContext,
+        method: &str,
+        args: Map<String, Value>,
+    ) -> Result<Value, CallError> {
+        self.call_with(context, method, args, CallOptions::default())
+            .await
+    }
+
+    /// Asks one conductor by its id.
+    pub async fn call_to(
+        &self,
+        server: &str,
+        context: &RequestContext,
+        method: &str,
+        args: Map<String, Value>,
+    ) -> Result<Value, CallError> {
+        let options = CallOptions {
+            server: Some(server.to_owned()),
+            ..CallOptions::default()
+        };
+        self.call_with(context, method, args, options).await
+    }
+
+    /// Asks with other options than the settings'.
+    pub async fn call_with(
+        &self,
+        context: &RequestContext,
+        method: &str,
+        args: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, CallError> {
+        let patience = options.timeout.unwrap_or(self.addressing.response_timeout);
+        let deadline = Instant::now() + patience;
+        let timed_out = || CallError::TimedOut {
+            method: method.to_owned(),
+            waited: patience,
+        };
+        let opened = timeout_at(deadline, self.calls.open()).await;
+        let mut waiter = opened.map_err(|_| timed_out())??;
+        let request = Request {
+            reply: Some(ReplyAddress {
+                queue: waiter.queue().to_owned(),
+                msg_id: waiter.msg_id().to_owned(),
+                format: self.addressing.format,
+            }),
+            call_monitor: options.monitor,
+            ..request(context, method, args)
+        };
+        let target = options.server.map_or(Target::AnyServer, Target::Server);
+        self.publish_request(&request, &target, Some(deadline)).await?;
+        loop {
+            let silence = options
+                .monitor
+                .map_or(deadline, |monitor| deadline.min(Instant::now() + monitor));
+            match timeout_at(silence, waiter.next()).await {
+                Ok(Event::Alive) => {}
+                Ok(Event::Result(result)) => return Ok(result),
+                Ok(Event::Failure(failure)) => return Err(CallError::Remote(failure)),
+                Ok(Event::Unreadable(reason)) => {
+                    return Err(CallError::BadReply {
+                        method: method.to_owned(),
+                        reason,
+                    });
+                }
+                Ok(Event::Closed) => return Err(TransportError::Closed.into()),
+                Err(_) => return Err(timed_out()),
+            }
+        }
+    }
+
+    /// Publishes with bounded retries of the same bytes.
+    async fn publish_request(
+        &self,
+        request: &Request,
+        target: &Target,
+        expires: Option<Instant>,
+    ) -> Result<MessageId, PublishError> {
+        let id = request.unique_id.clone().unwrap_or_else(MessageId::random);
+        let body = envelope::encode(request, self.addressing.format)
+            .map_err(|error| PublishError::Encode(error.to_string()))?;
+        if body.len() > MAX_BODY_BYTES {
+            return Err(PublishError::TooLarge {
+                size: body.len(),
+                limit: MAX_BODY_BYTES,
+            });
+        }
+        let names = &self.addressing.names;
+        let options = self.transport.options();
+        let mut message = OutgoingMessage::new(names.route(target), self.addressing.format, body)
+            .compressed(options.kombu_compression)?;
+        message.declare = match target {
+            Target::AllServers => vec![topology::fanout_exchange(names, options)],
+            Target::AnyServer | Target::Server(_) => vec![topology::control_exchange(names, options)],
+        };
+        message.mandatory = *target != Target::AllServers;
+        let mut deadline = Instant::now() + self.addressing.publish_timeout;
+        if let Some(expires) = expires {
+            message.expiration = Some(expires.saturating_duration_since(Instant::now()));
+            deadline = deadline.min(expires);
+        }
+        publish_until(self.transport.as_ref(), &message, Patience::until(deadline)).await?;
+        Ok(id)
+    }
+}
+
+fn request(context: &RequestContext, method: &str, args: Map<String, Value>) -> Request {
+    Request {
+        method: method.to_owned(),
+        args,
+        context: context.clone(),
+        unique_id: Some(MessageId::random()),
+        reply: None,
+        call_monitor: None,
+        namespace: None,
+        version: None,
+    }
+}
+
+/// How long a message is offered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// To a broker that does not take it.
+    pub(super) until: Instant,
+    /// To queues that do not exist.
+    pub(super) unroutable_until: Instant,
+}
+
+impl Patience {
+    /// Until then, and for a moment to queues that do not exist.
+    pub(super) fn until(until: Instant) -> Self {
+        Self {
+            until,
+            unroutable_until: until.min(Instant::now() + UNROUTABLE_PATIENCE),
+        }
+    }
+}
+
+/// Publishes until it is confirmed, fails for good, or patience ends.
+///
+/// Every attempt sends the same bytes, so a receiver that knows the unique id sees one request.
+pub(super) async fn publish_until(
+    transport: &dyn Transport,
+    message: &OutgoingMessage,
+    patience: Patience,
+) -> Result<(), PublishError> {
+    let mut delays = RetryPolicy {
+        initial: Duration::from_millis(100),
+        max_interval: Duration::from_secs(1),
+        multiplier: 2.0,
+        jitter: 0.25,
+    }
+    .delays();
+    let last = patience.until.max(patience.unroutable_until);
+    loop {
+        let attempt_ends = last.min(Instant::now() + CONFIRM_TIMEOUT);
+        let error = match timeout_at(attempt_ends, transport.publish(message.clone())).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => error,
+            Err(_) => PublishError::TimedOut,
+        };
+        let give_up = match error {
+            PublishError::Unroutable { .. } => patience.unroutable_until,
+            _ => patience.until,
+        };
+        let next = Instant::now() + delays.next_delay();
+        if !error.is_transient() || next >= give_up {
+            return Err(error);
+        }
+        tracing::debug!(%error, "publish failed; trying again");
+        sleep(next.saturating_duration_since(Instant::now())).await;
+    }
+}

@@ -1,0 +1,163 @@
+//! A message on its way in or out: body, properties, headers.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::compression::compress;
+use super::target::Route;
+use super::topology::Declaration;
+use super::transport::PublishError;
+use magnum_config::Compression;
+
+/// How the body is written. Kept with a reply address, so that a reply mirrors its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum WireFormat {
+    /// What oslo.messaging speaks.
+    #[default]
+    Json,
+    /// Between our own programs, or with a Python peer that was told to accept it.
+    MessagePack,
+}
+
+impl WireFormat {
+    /// The content type we send.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::MessagePack => "application/x-msgpack",
+        }
+    }
+
+    /// The content encoding we send.
+    pub fn content_encoding(self) -> &'static str {
+        match self {
+            Self::Json => "utf-8",
+            Self::MessagePack => "binary",
+        }
+    }
+
+    /// The format a content type stands for. An absent one is JSON; parameters are ignored.
+    pub fn of_content_type(content_type: Option<&str>) -> Option<Self> {
+        let Some(content_type) = content_type else {
+            return Some(Self::Json);
+        };
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        match essence.to_ascii_lowercase().as_str() {
+            "application/json" => Some(Self::Json),
+            "application/x-msgpack" | "application/msgpack" => Some(Self::MessagePack),
+            _ => None,
+        }
+    }
+}
+
+/// A message to publish. Always persistent, priority 0, confirmed by the broker.
+#[derive(Clone)]
+pub struct OutgoingMessage {
+    /// Where to.
+    pub route: Route,
+    /// Whether the broker must tell when no queue takes it.
+    pub mandatory: bool,
+    /// `content_type`.
+    pub content_type: Option<String>,
+    /// `content_encoding`.
+    pub content_encoding: Option<String>,
+    /// After this the broker drops it.
+    pub expiration: Option<Duration>,
+    /// Text headers; oslo's are an empty table.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Bytes,
+    /// What has to exist before it is published; declared once per connection.
+    pub declare: Vec<Declaration>,
+}
+
+impl OutgoingMessage {
+    /// A message of `format` with oslo's properties.
+    pub fn new(route: Route, format: WireFormat, body: impl Into<Bytes>) -> Self {
+        Self {
+            route,
+            mandatory: true,
+            content_type: Some(format.content_type().to_owned()),
+            content_encoding: Some(format.content_encoding().to_owned()),
+            expiration: None,
+            headers: Vec::new(),
+            body: body.into(),
+            declare: Vec::new(),
+        }
+    }
+
+    /// The same with its body compressed, and a header that says so.
+    pub fn compressed(mut self, compression: Option<Compression>) -> Result<Self, PublishError> {
+        if let Some(compression) = compression {
+            let (label, body) =
+                compress(&self.body, compression).map_err(|error| PublishError::Encode(error.to_string()))?;
+            self.headers.push(("compression".to_owned(), label.to_owned()));
+            self.body = body;
+        }
+        Ok(self)
+    }
+}
+
+impl fmt::Debug for OutgoingMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The body holds a token.
+        f.debug_struct("OutgoingMessage")
+            .field("route", &self.route)
+            .field("bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message as it came, not decoded.
+#[derive(Clone, Default)]
+pub struct RawMessage {
+    /// The queue it came from, as far as the consumer knows.
+    pub queue: String,
+    /// `content_type`.
+    pub content_type: Option<String>,
+    /// `content_encoding`.
+    pub content_encoding: Option<String>,
+    /// The `compression` header.
+    pub compression: Option<String>,
+    /// Whether it was delivered before.
+    pub redelivered: bool,
+    /// Where in a stream it stands, if it came from one.
+    pub stream_offset: Option<i64>,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl fmt::Debug for RawMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The body holds a token.
+        f.debug_struct("RawMessage")
+            .field("queue", &self.queue)
+            .field("content_type", &self.content_type)
+            .field("bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_types_are_matched_without_parameters_or_case() {
+        for (text, expected) in [
+            (None, Some(WireFormat::Json)),
+            (Some("application/json"), Some(WireFormat::Json)),
+            (Some("Application/JSON; charset=utf-8"), Some(WireFormat::Json)),
+            (Some("application/x-msgpack"), Some(WireFormat::MessagePack)),
+            (Some("application/msgpack"), Some(WireFormat::MessagePack)),
+            (Some("text/plain"), None),
+            (Some("application/data"), None),
+            (Some(""), None),
+        ] {
+            assert_eq!(WireFormat::of_content_type(text), expected, "{text:?}");
+        }
+    }
+}

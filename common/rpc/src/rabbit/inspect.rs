@@ -1,0 +1,53 @@
+//! A look at what the broker has under our names, for a person: nothing is created, nothing consumed.
+//!
+//! RabbitMQ does not tell a queue's arguments over AMQP. It tells whether a name exists (a passive declaration), and
+//! whether a declaration equals what exists (an active one, which then changes nothing).
+
+use lapin::protocol::AMQPSoftError;
+
+use super::declare::{create, has_code, option_to_align};
+use super::open::Opener;
+use crate::topology::Declaration;
+use crate::transport::Found;
+
+/// What is there of these declarations, by name. An error is one line without credentials.
+pub(super) async fn inspect(
+    opener: &Opener,
+    declarations: &[Declaration],
+) -> Result<Vec<(String, Found)>, String> {
+    let connection = opener
+        .open("inspection", &mut opener.host_order())
+        .await
+        .map_err(|error| error.to_string())?;
+    let mut seen = Vec::new();
+    for declaration in declarations {
+        let name = match declaration {
+            Declaration::Exchange(exchange) => &exchange.name,
+            Declaration::Queue(queue) => &queue.name,
+            Declaration::Prefetch(_) | Declaration::Bind { .. } | Declaration::Consume { .. } => continue,
+        };
+        let found = look(&connection, declaration).await;
+        seen.push((name.clone(), found.map_err(|error| error.to_string())?));
+    }
+    // Whatever it answers, it is over.
+    let _closed = connection.close(200, "looked".into()).await;
+    Ok(seen)
+}
+
+async fn look(connection: &lapin::Connection, declaration: &Declaration) -> lapin::Result<Found> {
+    // A refusal costs the channel, so each question has its own.
+    let channel = connection.create_channel().await?;
+    match create(&channel, declaration, true).await {
+        Ok(()) => {}
+        Err(error) if has_code(&error, &AMQPSoftError::NOTFOUND) => return Ok(Found::Nothing),
+        Err(error) => return Err(error),
+    }
+    let channel = connection.create_channel().await?;
+    match create(&channel, declaration, false).await {
+        Ok(()) => Ok(Found::AsConfigured),
+        Err(error) if has_code(&error, &AMQPSoftError::PRECONDITIONFAILED) => {
+            Ok(Found::Otherwise(option_to_align(&error.to_string())))
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,266 @@
+//! Publishing: confirmed, mandatory where asked, one message in flight per channel.
+//!
+//! A returned message arrives before its confirmation but without a number, so only a channel with a single
+//! message in flight can tell for sure which one was returned. Concurrency comes from several channels on the
+//! one connection, taken from a stack of idle ones.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
+use lapin::protocol::AMQPSoftError;
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{BasicProperties, Channel, Confirmation, Connection};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::declare::{Declarer, Mismatches, has_code};
+use super::hosts::HostOrder;
+use super::open::{Opener, explain, short};
+use crate::message::OutgoingMessage;
+use crate::topology::Declaration;
+use crate::transport::PublishError;
+
+/// Messages in flight at once. Beyond it publishers wait for each other.
+const CHANNELS: usize = 64;
+
+/// Persistent.
+const DELIVERY_MODE: u8 = 2;
+
+/// How long a goodbye to the broker may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+pub(super) struct Sender {
+    opener: Arc<Opener>,
+    mismatches: Arc<Mismatches>,
+    live: tokio::sync::Mutex<Line>,
+    permits: Semaphore,
+}
+
+/// The connection, as far as there is one, and where the next one goes.
+struct Line {
+    live: Option<Arc<Live>>,
+    hosts: HostOrder,
+}
+
+/// One open connection.
+struct Live {
+    connection: Connection,
+    idle: Mutex<Vec<Channel>>,
+    declared: Mutex<HashSet<Declaration>>,
+    /// Held while declaring: publishers that begin together declare once, and not beside each other.
+    declaring: tokio::sync::Mutex<()>,
+}
+
+enum Failure {
+    /// The exchange is gone: declare it again.
+    NoExchange,
+    Other(PublishError),
+}
+
+impl From<lapin::Error> for Failure {
+    fn from(error: lapin::Error) -> Self {
+        if has_code(&error, &AMQPSoftError::NOTFOUND) {
+            Self::NoExchange
+        } else if has_code(&error, &AMQPSoftError::ACCESSREFUSED) {
+            Self::Other(PublishError::Forbidden(explain(&error)))
+        } else {
+            Self::Other(PublishError::Disconnected(explain(&error)))
+        }
+    }
+}
+
+impl Sender {
+    pub(super) fn new(opener: Arc<Opener>, mismatches: Arc<Mismatches>) -> Self {
+        let line = Line {
+            live: None,
+            hosts: opener.host_order(),
+        };
+        Self {
+            opener,
+            mismatches,
+            live: tokio::sync::Mutex::new(line),
+            permits: Semaphore::new(CHANNELS),
+        }
+    }
+
+    pub(super) fn connected(&self) -> bool {
+        // Held while connecting: then we are not connected.
+        self.live.try_lock().is_ok_and(|line| {
+            line.live
+                .as_ref()
+                .is_some_and(|live| live.connection.status().connected())
+        })
+    }
+
+    pub(super) async fn publish(&self, message: &OutgoingMessage) -> Result<(), PublishError> {
+        // The semaphore is never closed.
+        let _permit = self.permits.acquire().await;
+        let live = self.live().await?;
+        match self.attempt(&live, message).await {
+            Ok(()) => Ok(()),
+            Err(Failure::Other(error)) => Err(error),
+            Err(Failure::NoExchange) => {
+                // A fanout exchange deletes itself with its last queue; ours may have been that one.
+                lock(&live.declared).clear();
+                match self.attempt(&live, message).await {
+                    Ok(()) => Ok(()),
+                    Err(Failure::Other(error)) => Err(error),
+                    Err(Failure::NoExchange) => Err(unroutable(message)),
+                }
+            }
+        }
+    }
+
+    /// Asks the broker for a channel, which it has to answer, and gives it back.
+    pub(super) async fn reach(&self) -> Result<(), PublishError> {
+        let live = self.live().await?;
+        let asked = async {
+            let channel = live.connection.create_channel().await?;
+            channel.close(200, "OK".into()).await
+        };
+        asked
+            .await
+            .map_err(|error: lapin::Error| PublishError::Disconnected(explain(&error)))
+    }
+
+    /// The connection; a new one if the old one is lost.
+    async fn live(&self) -> Result<Arc<Live>, PublishError> {
+        let mut line = self.live.lock().await;
+        if let Some(live) = line.live.as_ref()
+            && live.connection.status().connected()
+        {
+            return Ok(Arc::clone(live));
+        }
+        line.live = None;
+        let opened = self.opener.open("sender", &mut line.hosts).await;
+        let connection = opened.map_err(|error| PublishError::Disconnected(error.to_string()))?;
+        let live = Arc::new(Live {
+            connection,
+            idle: Mutex::default(),
+            declared: Mutex::default(),
+            declaring: tokio::sync::Mutex::default(),
+        });
+        line.live = Some(Arc::clone(&live));
+        Ok(live)
+    }
+
+    async fn attempt(&self, live: &Live, message: &OutgoingMessage) -> Result<(), Failure> {
+        for declaration in &message.declare {
+            if !lock(&live.declared).contains(declaration) {
+                self.declare(live, declaration).await?;
+            }
+        }
+        // Dropped on any error or cancellation, which closes it: its next confirmation could be of this message.
+        let channel = live.channel().await?;
+        let encode = |error| Failure::Other(PublishError::Encode(error));
+        let confirm = publish_confirmed(
+            &channel,
+            short(&message.route.exchange).map_err(encode)?,
+            short(&message.route.routing_key).map_err(encode)?,
+            message,
+            properties(message).map_err(encode)?,
+        )
+        .await?;
+        let outcome = match confirm {
+            Confirmation::Ack(None) => Ok(()),
+            Confirmation::Ack(Some(_)) | Confirmation::Nack(Some(_)) => {
+                Err(Failure::Other(unroutable(message)))
+            }
+            Confirmation::Nack(None) | Confirmation::NotRequested => {
+                Err(Failure::Other(PublishError::Nacked))
+            }
+        };
+        lock(&live.idle).push(channel);
+        outcome
+    }
+
+    async fn declare(&self, live: &Live, declaration: &Declaration) -> lapin::Result<()> {
+        let _alone = live.declaring.lock().await;
+        if lock(&live.declared).contains(declaration) {
+            return Ok(());
+        }
+        let mut declarer = Declarer::new(&live.connection, &self.mismatches).await?;
+        declarer.declare(declaration).await?;
+        lock(&live.declared).insert(declaration.clone());
+        Ok(())
+    }
+
+    pub(super) async fn close(&self) {
+        if let Some(live) = self.live.lock().await.live.take() {
+            // The broker may be gone; then there is nothing to close.
+            let _late = timeout(CLOSE_TIMEOUT, live.connection.close(200, "OK".into())).await;
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place the lint points to: the channel is in confirm mode"
+)]
+async fn publish_confirmed(
+    channel: &Channel,
+    exchange: lapin::types::ShortString,
+    routing_key: lapin::types::ShortString,
+    message: &OutgoingMessage,
+    properties: BasicProperties,
+) -> lapin::Result<Confirmation> {
+    let options = BasicPublishOptions {
+        mandatory: message.mandatory,
+        immediate: false,
+    };
+    channel
+        .basic_publish(exchange, routing_key, options, &message.body, properties)
+        .await?
+        .await
+}
+
+impl Live {
+    async fn channel(&self) -> lapin::Result<Channel> {
+        loop {
+            let idle = lock(&self.idle).pop();
+            match idle {
+                Some(channel) if channel.status().connected() => return Ok(channel),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let channel = self.connection.create_channel().await?;
+        channel.confirm_select(ConfirmSelectOptions::default()).await?;
+        Ok(channel)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each change under these locks is a single call.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unroutable(message: &OutgoingMessage) -> PublishError {
+    PublishError::Unroutable {
+        exchange: message.route.exchange.clone(),
+        routing_key: message.route.routing_key.clone(),
+    }
+}
+
+fn properties(message: &OutgoingMessage) -> Result<BasicProperties, String> {
+    let mut headers = FieldTable::default();
+    for (name, value) in &message.headers {
+        headers.insert(short(name)?, AMQPValue::LongString(value.as_str().into()));
+    }
+    let mut properties = BasicProperties::default()
+        .with_headers(headers)
+        .with_delivery_mode(DELIVERY_MODE)
+        .with_priority(0);
+    if let Some(content_type) = &message.content_type {
+        properties = properties.with_content_type(short(content_type)?);
+    }
+    if let Some(content_encoding) = &message.content_encoding {
+        properties = properties.with_content_encoding(short(content_encoding)?);
+    }
+    if let Some(expiration) = message.expiration {
+        properties = properties.with_expiration(short(&expiration.as_millis().to_string())?);
+    }
+    Ok(properties)
+}

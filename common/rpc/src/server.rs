@@ -1,0 +1,217 @@
+//! The answering side: consumes the topic, decodes, hands out requests with their deliveries.
+//!
+//! Differs from oslo.messaging in one thing that decides all others: a message is acknowledged by whoever
+//! handles it, *after* the work is safe, not on arrival. So a crash loses nothing, a delivery can come twice,
+//! and the number of unacknowledged deliveries is limited (see `options::DEFAULT_PREFETCH`).
+//!
+//! What cannot be decoded never reaches a handler and never comes back: it moves to the dead-letter queue with
+//! its reason, or is rejected where there is none. What can be decoded but not dispatched (a wrong version, a
+//! mistyped part) is answered with the exception that a Python server raises.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::client::{Patience, publish_until};
+use super::delivery::{DeadLetters, Delivery};
+use super::envelope;
+use super::message::RawMessage;
+use super::options::{Addressing, DEFAULT_PREFETCH, MAX_BODY_BYTES};
+use super::queue_names::UniqueName;
+use super::reply::WireReply;
+use super::request::{Malformed, ReplyAddress, Request, WireRequest};
+use super::topology;
+use super::transport::{Flow, ListenSpec, Listener, PublishError, Transport, TransportError};
+use magnum_common::error::Fault;
+
+/// How long a reply is offered to a broker that does not take it.
+const REPLY_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// What anybody may ask a server with `rpc_ping_enabled`, whatever its topic, with any arguments.
+const PING: &str = "oslo_rpc_server_ping";
+
+/// A request and the message that carried it.
+#[derive(Debug)]
+pub struct Incoming {
+    /// What is asked.
+    pub request: Request,
+    /// To be settled once the request is safe.
+    pub delivery: Delivery,
+}
+
+/// Consumes the topic queue, this server's own queue, and its fanout queue.
+pub struct RpcServer {
+    transport: Arc<dyn Transport>,
+    listener: Listener,
+    dead_letters: Option<Arc<DeadLetters>>,
+    ping_enabled: bool,
+    /// Ours as long as we consume.
+    _queue_name: Option<UniqueName>,
+}
+
+impl RpcServer {
+    /// Declares, consumes, and returns when messages can arrive. Waits for the broker as long as it takes.
+    pub async fn start(
+        transport: Arc<dyn Transport>,
+        addressing: impl Into<Addressing>,
+        server_id: &str,
+    ) -> Result<Self, TransportError> {
+        let addressing = addressing.into();
+        let names = &addressing.names;
+        let options = transport.options();
+        let (fanout_queue, is_random, unique) = if options.rabbit_stream_fanout {
+            (names.fanout_exchange(), false, None)
+        } else {
+            let unique = UniqueName::new(options).await?;
+            let queue = names.fanout_queue(unique.as_str());
+            (queue, !options.use_queue_manager, Some(unique))
+        };
+        let spec = ListenSpec {
+            purpose: "requests",
+            declarations: topology::server(names, server_id, &fanout_queue, options),
+            default_prefetch: DEFAULT_PREFETCH,
+            // One that is found again by its name, or that others read too, stays.
+            delete_at_stop: is_random.then_some(fanout_queue),
+        };
+        let dead_letters = addressing.dead_letter_queue.as_ref().map(|queue| {
+            Arc::new(DeadLetters {
+                transport: Arc::clone(&transport),
+                declaration: topology::dead_letter_queue(queue, options),
+                queue: queue.clone(),
+            })
+        });
+        let listener = transport.listen(spec).await?;
+        Ok(Self {
+            transport,
+            listener,
+            dead_letters,
+            ping_enabled: addressing.ping_enabled,
+            _queue_name: unique,
+        })
+    }
+
+    /// The next request; none after [`Self::stop`] or the transport's end. Safe to cancel.
+    pub async fn recv(&mut self) -> Option<Incoming> {
+        loop {
+            let delivery = self.listener.recv().await?;
+            if let Some(incoming) = self.take_in(delivery) {
+                return Some(incoming);
+            }
+        }
+    }
+
+    /// A request that has arrived already, to fill a batch.
+    pub fn try_recv(&mut self) -> Option<Incoming> {
+        loop {
+            let delivery = self.listener.try_recv()?;
+            if let Some(incoming) = self.take_in(delivery) {
+                return Some(incoming);
+            }
+        }
+    }
+
+    /// Takes no more messages from the broker until [`Self::resume`]. Those here already still come out.
+    pub async fn stop_consuming(&self) {
+        self.flow().pause().await;
+    }
+
+    /// Takes messages again.
+    pub async fn resume(&self) {
+        self.flow().resume().await;
+    }
+
+    /// The valve of this server, for whoever does not receive.
+    pub fn flow(&self) -> Flow {
+        self.listener.flow()
+    }
+
+    /// Stops for good: deletes the fanout queue, returns what is unsettled to its queues.
+    pub async fn stop(self) {
+        self.listener.stop().await;
+    }
+
+    /// Decodes; deals with what cannot be handled, beside the caller, so that it never waits for the broker.
+    fn take_in(&self, delivery: Delivery) -> Option<Incoming> {
+        let delivery = delivery.with_dead_letters(self.dead_letters.clone());
+        match decode(delivery.message()) {
+            Ok(request) if self.ping_enabled && request.method == PING => {
+                let transport = Arc::clone(&self.transport);
+                tokio::spawn(async move {
+                    if let Some(address) = &request.reply
+                        && let Err(error) = reply(transport.as_ref(), address, Ok("pong".into())).await
+                    {
+                        tracing::debug!(%error, "a ping could not be answered");
+                    }
+                    delivery.ack().await;
+                });
+                None
+            }
+            Ok(request) => Some(Incoming { request, delivery }),
+            Err(Refusal::Undecodable(reason)) => {
+                tokio::spawn(async move { delivery.dead_letter(&reason).await });
+                None
+            }
+            Err(Refusal::Malformed(Malformed { fault, reply: None })) => {
+                tokio::spawn(async move { delivery.dead_letter(&fault.message).await });
+                None
+            }
+            Err(Refusal::Malformed(Malformed {
+                fault,
+                reply: Some(address),
+            })) => {
+                let transport = Arc::clone(&self.transport);
+                tokio::spawn(async move {
+                    if let Err(error) = reply(transport.as_ref(), &address, Err(&fault)).await {
+                        tracing::warn!(%error, refusal = %fault, "a refused caller could not be told");
+                    }
+                    delivery.ack().await;
+                });
+                None
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Refusal {
+    Undecodable(String),
+    Malformed(Malformed),
+}
+
+fn decode(message: &RawMessage) -> Result<Request, Refusal> {
+    let (wire, format) = envelope::decode::<WireRequest>(message, MAX_BODY_BYTES)
+        .map_err(|error| Refusal::Undecodable(error.to_string()))?;
+    wire.check(format).map_err(Refusal::Malformed)
+}
+
+/// Answers a call, with bounded retries.
+///
+/// A caller whose queue is not there may be reconnecting: it has `kombu_missing_consumer_retry_timeout`, unless it
+/// let such a time pass just before. An error means that the caller is gone or the broker is; the journal decides
+/// whether to try again later.
+pub async fn reply(
+    transport: &dyn Transport,
+    address: &ReplyAddress,
+    outcome: Result<Value, &Fault>,
+) -> Result<(), PublishError> {
+    let options = transport.options();
+    let message = WireReply::new(address, outcome).into_message(address, options)?;
+    let gone = transport.gone_callers();
+    let now = Instant::now();
+    let patience = Patience {
+        until: now + REPLY_PATIENCE,
+        unroutable_until: if gone.contains(&address.queue, now) {
+            now
+        } else {
+            now + options.kombu_missing_consumer_retry_timeout
+        },
+    };
+    let outcome = publish_until(transport, &message, patience).await;
+    match &outcome {
+        Ok(()) => gone.forget(&address.queue),
+        Err(PublishError::Unroutable { .. }) => gone.remember(&address.queue),
+        Err(_) => {}
+    }
+    outcome
+}
