@@ -16,13 +16,12 @@ use crate::seal::{JournalKey, SealError};
 use magnum_common::ids::ConductorId;
 use magnum_config::Settings;
 use magnum_db::{self as db, Database, DbError};
+use magnum_driver_api::{EngineServices, GuardProgram};
 use magnum_rpc::{Addressing, RpcServer, Transport, TransportError, new_server_id};
 use tokio::sync::{Notify, watch};
 
 use self::parts::Parts;
 use crate::certificates::Certificates;
-use crate::drivers::exec::ExecHost;
-use crate::drivers::exec::guard::{GuardProgram, Timing as GuardTiming};
 use crate::drivers::{Loaded, Registry};
 use crate::handlers::{Acceptor, Answerer};
 use crate::notifications::Notifier;
@@ -75,7 +74,7 @@ pub struct Given {
     /// A transport, which outlives the conductor.
     pub transport: Option<Arc<dyn Transport>>,
     /// How to start guards; by default this program itself, which must know
-    /// [`crate::drivers::exec::guard::SUB_COMMAND`].
+    /// [`magnum_engine_exec::guard::SUB_COMMAND`].
     pub guard: Option<GuardProgram>,
 }
 
@@ -95,15 +94,15 @@ pub struct Conductor {
 pub struct Reload {
     registry: Registry,
     paths: Vec<std::path::PathBuf>,
-    host: ExecHost,
+    services: EngineServices,
     changed: Arc<Notify>,
 }
 
 impl Reload {
     /// Looks into the driver folders and swaps the whole set. Calls that run keep the driver they began with.
     pub async fn now(&self) {
-        let (paths, host) = (self.paths.clone(), self.host.clone());
-        match tokio::task::spawn_blocking(move || Loaded::from_folders(&paths, &host)).await {
+        let (paths, services) = (self.paths.clone(), self.services.clone());
+        match tokio::task::spawn_blocking(move || Loaded::from_folders(&paths, &services)).await {
             Ok(loaded) => {
                 metrics::gauge!(metric::DRIVERS_LOADED).set(loaded.infos().iter().count() as f64);
                 metrics::gauge!(metric::DRIVERS_FAILED).set(loaded.failed().len() as f64);
@@ -132,12 +131,12 @@ impl Conductor {
         let reload = Reload {
             registry: Registry::default(),
             paths: settings.drivers.driver_path.clone(),
-            host: ExecHost {
+            services: EngineServices {
                 guard: match given.guard {
                     Some(guard) => guard,
                     None => GuardProgram::this_program().map_err(StartError::Guard)?,
                 },
-                timing: GuardTiming::for_lease(options.operation_lease),
+                lease: options.operation_lease,
             },
             changed: Arc::new(Notify::new()),
         };

@@ -13,9 +13,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use magnum_common::error::with_causes;
 use magnum_config::{ConfigArgs, Settings};
+use magnum_engine_exec::guard::{self, GuardArgs};
 use magnum_telemetry as telemetry;
-
-use crate::drivers::exec::guard::{self, GuardArgs};
 
 /// Accepts Magnum's requests from AMQP, records them, and has drivers carry them out.
 #[derive(Debug, Parser)]

@@ -10,11 +10,13 @@ use magnum_common::model::{
     StringMap, Timestamp, X509KeyPair,
 };
 use magnum_db::read::{self, Page, SortDir, SortKey, Tenancy, cluster_templates, clusters, node_groups};
+use magnum_db::rows::json::to_text;
 use magnum_db::rows::{
     ClusterRow, ClusterTemplateRow, FederationRow, MagnumServiceRow, NodeGroupRow, QuotaRow, X509KeyPairRow,
 };
 use magnum_db::write::{self, cluster_templates::Written};
 use magnum_db::{AnyConnection, Database, DbError, lock, schema};
+use magnum_driver_api::{Driver as _, DriverReport, HealthReport, NodeGroupChanges, limits};
 use magnum_tests::{TestDatabase, on_every_database};
 use serde_json::json;
 
@@ -94,6 +96,47 @@ macro_rules! load {
             .order(schema::$table::id)
             .load::<$row>($conn)?
     };
+}
+
+/// The limits are checked without a database, so they count bytes by themselves.
+#[test]
+fn the_limits_of_a_report_count_json_as_rows_have_it() {
+    let longest = 65_535;
+    for text in [
+        "plain",
+        "\"quoted\\",
+        "line\n\r\t\u{8}\u{c}",
+        "\u{1}\u{7f}ü",
+        "😀",
+    ] {
+        let address = format!("{text}, ");
+        let fits = |addresses: &Vec<String>| {
+            let mut group = NodeGroupChanges::of(NodeGroupUuid::random());
+            group.node_addresses = Some(addresses.clone());
+            let report = DriverReport {
+                node_groups: vec![group],
+                ..DriverReport::default()
+            };
+            limits::check(&report).is_ok()
+        };
+        let one = to_text(&[&address]).len() - "[]".len() + ", ".len();
+        let mut addresses = vec![address; longest / one];
+        let room = longest - to_text(&addresses).len();
+        let last = addresses.last_mut().expect("several fit");
+        last.push_str(&"x".repeat(room));
+        assert_eq!(to_text(&addresses).len(), longest);
+        assert!(fits(&addresses), "{text:?}");
+        addresses[0].push('x');
+        assert!(!fits(&addresses), "{text:?}");
+    }
+    let reasons = |length: usize| HealthReport {
+        status: HealthStatus::Unhealthy,
+        reasons: map([("ü", "ö"), ("api", &"x".repeat(length))]),
+    };
+    let room = longest - to_text(&reasons(0).reasons).len();
+    let driver = magnum_tests::fake_driver::FakeDriver::new("fake");
+    assert!(limits::accept_health(driver.info(), Ok(reasons(room))).is_ok());
+    assert!(limits::accept_health(driver.info(), Ok(reasons(room + 1))).is_err());
 }
 
 on_every_database! {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use magnum_common::ids::{ClusterUuid, ConductorId, NodeGroupUuid};
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
-use magnum_conductor::drivers::{DriverError, DriverReport, NodeGroupChanges};
 use magnum_conductor::operations::State;
 use magnum_conductor::periodic::status_sync::{Pace, StatusSync};
 use magnum_conductor::store;
 use magnum_conductor::store::polls::{self, Claimed};
+use magnum_driver_api::{DriverError, DriverReport, NodeGroupChanges};
 use magnum_tests::fake_driver::{Act, Gate, built, with_group};
 use magnum_tests::{TestDatabase, on_every_database};
 use tokio_util::sync::CancellationToken;
@@ -165,6 +165,19 @@ on_every_database! {
         assert_eq!(row.reason.as_deref(), Some("no quota"));
         assert_eq!(world.cluster(&uuid).await.unwrap().status_reason.as_deref(), Some("no quota"));
         world.nothing_is_open().await;
+    }
+
+    async fn an_observation_over_the_limits_is_left_out_and_harms_no_other_cluster(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let uuids = foreign_clusters(&world, 2, ClusterStatus::UpdateInProgress).await;
+        let mut report = DriverReport::status(ClusterStatus::UpdateComplete);
+        world.driver.sees(&uuids[0], Ok(report.clone()));
+        report.cluster.api_address = Some("a".repeat(256));
+        world.driver.sees(&uuids[1], Ok(report));
+        assert_eq!(round(&sync(&world, "one")).await, 2);
+        assert_eq!(world.cluster(&uuids[0]).await.unwrap().status, Some(ClusterStatus::UpdateComplete));
+        let left_out = world.cluster(&uuids[1]).await.unwrap();
+        assert_eq!((left_out.status, left_out.api_address), (Some(ClusterStatus::UpdateInProgress), None));
     }
 
     async fn conductors_share_the_clusters_and_look_at_each_once(database: TestDatabase) {

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::ClusterStatus;
-use magnum_conductor::drivers::{
+use magnum_driver_api::{
     ClusterRef, Driver, DriverCall, DriverError, DriverReport, NodeGroupChanges, Observation,
 };
 use magnum_drivers::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};

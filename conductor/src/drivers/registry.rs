@@ -7,10 +7,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use magnum_drivers::{self as drivers, DriverFolder, EngineSpec, LoadError, Problem};
-
-use super::Driver;
-use super::exec::{ExecDriver, ExecHost};
+use magnum_driver_api::{Driver, EngineHost, EngineServices};
+use magnum_drivers::{self as drivers, DriverFolder, LoadError, Problem};
+use magnum_engine_exec::ExecDriver;
 
 /// A cheap handle on the loaded drivers. Calls that run keep the driver they started with.
 #[derive(Clone, Default)]
@@ -28,10 +27,10 @@ pub struct Loaded {
 
 impl Loaded {
     /// Looks into every folder under `paths`. Blocks on the file system.
-    pub fn from_folders(paths: &[PathBuf], host: &ExecHost) -> Self {
+    pub fn from_folders(paths: &[PathBuf], services: &EngineServices) -> Self {
         let mut loaded = Self::default();
         for outcome in drivers::discover(paths) {
-            match outcome.and_then(|folder| start_engine(&folder, host)) {
+            match outcome.and_then(|folder| start_engine(folder, services)) {
                 Ok(driver) => loaded.insert(driver),
                 Err(error) => loaded.failed.push(error),
             }
@@ -71,21 +70,32 @@ impl Loaded {
     }
 }
 
-/// The engine for a folder's driver.
-fn start_engine(folder: &DriverFolder, host: &ExecHost) -> Result<Arc<dyn Driver>, LoadError> {
-    let manifest = &folder.manifest;
-    match &manifest.engine {
-        EngineSpec::Exec(spec) => Ok(Arc::new(ExecDriver::new(&folder.dir, manifest, spec, host))),
-        other => Err(LoadError {
-            dir: folder.dir.clone(),
-            name: Some(manifest.info.name.clone()),
-            version: Some(manifest.info.version.to_string()),
-            problems: vec![Problem::of_folder(format!(
-                "the engine '{}' is not part of this release of the conductor",
-                other.name()
-            ))],
-        }),
-    }
+/// Makes a driver, or tells the mistakes in its folder.
+type Constructor = fn(EngineHost) -> Result<Arc<dyn Driver>, Vec<Problem>>;
+
+/// The engines of this build, by the name that manifests use.
+const ENGINES: &[(&str, Constructor)] = &[("exec", |host| Ok(Arc::new(ExecDriver::new(host)?)))];
+
+/// The driver of a folder, run by the engine that its manifest names.
+fn start_engine(folder: DriverFolder, services: &EngineServices) -> Result<Arc<dyn Driver>, LoadError> {
+    let name = folder.manifest.engine.name();
+    let (dir, info) = (folder.dir.clone(), folder.manifest.info.clone());
+    let host = EngineHost {
+        folder,
+        services: services.clone(),
+    };
+    let made = match ENGINES.iter().find(|(engine, _)| *engine == name) {
+        Some((_, new)) => new(host),
+        None => Err(vec![Problem::of_folder(format!(
+            "the engine '{name}' is not part of this release of the conductor"
+        ))]),
+    };
+    made.map_err(|problems| LoadError {
+        dir,
+        name: Some(info.name),
+        version: Some(info.version.to_string()),
+        problems,
+    })
 }
 
 impl Registry {
@@ -148,13 +158,14 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    use super::*;
-    use crate::drivers::exec::guard::{GuardProgram, Timing};
+    use magnum_driver_api::GuardProgram;
 
-    fn host() -> ExecHost {
-        ExecHost {
+    use super::*;
+
+    fn services() -> EngineServices {
+        EngineServices {
             guard: GuardProgram::this_program().unwrap(),
-            timing: Timing::for_lease(std::time::Duration::from_secs(30)),
+            lease: std::time::Duration::from_secs(30),
         }
     }
 
@@ -181,7 +192,7 @@ mod tests {
         folder(root.path(), "good", "exec");
         folder(root.path(), "later", "heat");
         fs::create_dir(root.path().join("empty")).unwrap();
-        let loaded = Loaded::from_folders(&[root.path().to_owned()], &host());
+        let loaded = Loaded::from_folders(&[root.path().to_owned()], &services());
         assert!(loaded.get("good", "1.0.0").is_some());
         assert!(loaded.get("good", "2.0.0").is_none());
         assert_eq!(loaded.infos().names().collect::<Vec<_>>(), ["good"]);
@@ -200,7 +211,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         folder(root.path(), "good", "exec");
         let registry = Registry::default();
-        registry.replace(Loaded::from_folders(&[root.path().to_owned()], &host()));
+        registry.replace(Loaded::from_folders(&[root.path().to_owned()], &services()));
         let held = registry.get("good", "1.0.0").unwrap();
         registry.replace(Loaded::default());
         assert!(registry.get("good", "1.0.0").is_none());
@@ -210,7 +221,7 @@ mod tests {
     #[test]
     fn the_shipped_drivers_load() {
         let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/drivers");
-        let loaded = Loaded::from_folders(&[shipped], &host());
+        let loaded = Loaded::from_folders(&[shipped], &services());
         assert_eq!(loaded.failed(), []);
         assert_eq!(loaded.infos().names().collect::<Vec<_>>(), ["ansible", "disk"]);
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use magnum_db::Database;
+use magnum_driver_api::{Progress, ProgressSink};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::journal::{JournalError, fenced};
 use super::lease::Lease;
-use crate::drivers::{Progress, ProgressSink};
 
 /// Shortest time between two writes.
 const EVERY: Duration = Duration::from_secs(1);

@@ -18,6 +18,7 @@ use std::time::Duration;
 use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::retry::RetryPolicy;
 use magnum_db::{AnyConnection, DbError};
+use magnum_driver_api::DriverReport;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +33,6 @@ use super::retry::{self, Decision, Failure, FailureClass, History};
 use super::settle;
 use super::state::State;
 use crate::certificates::CertificateRefs;
-use crate::drivers::DriverReport;
 use crate::workflows::{self, DriverRef, OperationKind, Step};
 use effect::Effect;
 

@@ -11,6 +11,7 @@ use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::{ClusterStatus, Outcome};
 use magnum_db::AnyConnection;
+use magnum_driver_api::DriverReport;
 use magnum_objects as objects;
 use serde_json::Value;
 
@@ -18,7 +19,6 @@ use super::answer::{Answer, Recorded};
 use super::journal::{self, JournalError, Operation, fenced, read, write};
 use super::lease::{Lease, fence};
 use super::state::State;
-use crate::drivers::DriverReport;
 use crate::store;
 use crate::workflows::outcome::{self, Standing};
 use crate::workflows::{Args, OperationKind, Step, Work};

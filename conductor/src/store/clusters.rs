@@ -8,9 +8,9 @@ use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, HealthStatus
 use magnum_db::rows::json::to_text;
 use magnum_db::rows::{self, ClusterRow, ClusterTemplateRow, FreeText, RowTime};
 use magnum_db::{AnyConnection, DbError, schema};
+use magnum_driver_api::ClusterChanges;
 
 use crate::certificates::CertificateRefs;
-use crate::drivers::ClusterChanges;
 
 use schema::cluster::dsl as c;
 

@@ -8,8 +8,7 @@ use magnum_common::model::{Action, ClusterStatus, NodeGroup, Outcome};
 use magnum_db::rows::json::to_text;
 use magnum_db::rows::{self, FreeText, NodeGroupRow, RowTime};
 use magnum_db::{AnyConnection, DbError, schema};
-
-use crate::drivers::NodeGroupChanges;
+use magnum_driver_api::NodeGroupChanges;
 
 use schema::nodegroup::dsl as n;
 

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use magnum_common::error::Fault;
 use magnum_common::model::ClusterTemplate;
+use magnum_driver_api::Driver;
 use magnum_drivers::{ResolutionRules, for_existing_cluster, for_unrecorded_cluster, resolve_stored};
 
 use super::OperationKind;
-use crate::drivers::{Driver, Registry};
+use crate::drivers::Registry;
 
 /// A driver by name and version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -2,10 +2,10 @@
 
 use magnum_common::ids::NodeGroupUuid;
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup, Outcome};
+use magnum_driver_api::DriverReport;
 
 use super::args::Resized;
 use super::{Args, OperationKind, Work};
-use crate::drivers::DriverReport;
 
 /// How an operation stands after its driver call returned.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use magnum_common::error::Exception;
 use magnum_common::model::ClusterStatus;
-use magnum_conductor::drivers::DriverError;
 use magnum_conductor::handlers::{Accepted, Command};
 use magnum_conductor::operations::{State, sweep};
 use magnum_conductor::rpc::{Consumer, TransportSink};
+use magnum_driver_api::DriverError;
 use magnum_objects as objects;
 use magnum_rpc::{self as rpc, CallError, PublishError, RpcClient, RpcOptions, RpcServer};
 use magnum_tests::fake_driver::{Act, built};

@@ -4,10 +4,10 @@
 use magnum_common::error::Exception;
 use magnum_common::ids::{ClusterUuid, ConductorId};
 use magnum_common::model::{Cluster, ClusterStatus};
-use magnum_conductor::drivers::{DriverError, DriverReport};
 use magnum_conductor::operations::State;
 use magnum_conductor::operations::answer::Recorded;
 use magnum_conductor::periodic::certificate_removal::CertificateRemoval;
+use magnum_driver_api::{DriverError, DriverReport};
 use magnum_tests::fake_driver::Act;
 use magnum_tests::{TestDatabase, on_every_database};
 

@@ -3,11 +3,11 @@
 use magnum_common::error::Exception;
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::{ClusterStatus, NodeGroup};
-use magnum_conductor::drivers::{DriverError, DriverReport};
 use magnum_conductor::operations::answer::Recorded;
 use magnum_conductor::operations::journal::OperationRow;
 use magnum_conductor::operations::{State, settle};
 use magnum_conductor::store;
+use magnum_driver_api::{DriverError, DriverReport};
 use magnum_tests::fake_driver::{Act, Gate};
 use magnum_tests::{TestDatabase, on_every_database};
 

@@ -1,9 +1,9 @@
 //! A delete goes ahead of everything else, and nothing undoes it.
 
 use magnum_common::model::ClusterStatus;
-use magnum_conductor::drivers::DriverError;
 use magnum_conductor::handlers::Accepted;
 use magnum_conductor::operations::State;
+use magnum_driver_api::DriverError;
 use magnum_tests::fake_driver::{Act, Gate, built};
 use magnum_tests::{TestDatabase, on_every_database};
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use magnum_common::ids::OperationId;
-use magnum_conductor::drivers::DriverError;
 use magnum_conductor::operations::State;
 use magnum_conductor::operations::journal::{JournalError, read};
 use magnum_conductor::periodic::journal_history;
+use magnum_driver_api::DriverError;
 use magnum_rpc::PublishError;
 use magnum_tests::fake_driver::Act;
 use magnum_tests::{TestDatabase, on_every_database};

@@ -2,9 +2,9 @@
 
 use magnum_common::ids::OperationId;
 use magnum_common::model::ClusterStatus;
-use magnum_conductor::drivers::DriverError;
 use magnum_conductor::operations::State;
 use magnum_conductor::operations::admin::{self, AdminError};
+use magnum_driver_api::DriverError;
 use magnum_tests::fake_driver::{Act, Gate, built};
 use magnum_tests::{TestDatabase, on_every_database};
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::ClusterStatus;
-use magnum_conductor::drivers::{DriverError, DriverReport, NodeGroupChanges};
 use magnum_conductor::handlers::Command;
 use magnum_conductor::operations::{State, settle, sweep};
+use magnum_driver_api::{DriverError, DriverReport, NodeGroupChanges};
 use magnum_tests::fake_driver::{Act, Gate, built, with_group};
 use magnum_tests::{TestDatabase, on_every_database};
 
@@ -45,6 +45,29 @@ on_every_database! {
         assert_eq!((calls[0].attempt, calls[0].token.as_deref()), (1, Some("token-of-u")));
         let kinds: Vec<_> = world.events(&operation).await.into_iter().map(|event| event.kind).collect();
         assert_eq!(kinds, ["accepted", "claimed", "intent", "result", "intent", "result", "intent", "ended"]);
+        world.nothing_is_open().await;
+    }
+
+    /// Whatever engine ran the driver: no part of it is recorded, and asking again would bring the same.
+    async fn a_report_over_the_limits_fails_the_operation_and_names_the_field(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let operation = world.record(asked).await;
+        let mut changes = NodeGroupChanges::of(world.groups(&uuid).await[0].uuid.clone());
+        changes.version = Some("v1.29.3+distribution.1".into());
+        let report = with_group(built(ClusterStatus::CreateComplete, "stack-1"), changes);
+        world.driver.then(Act::Report(Box::new(report)));
+
+        let _conductor = world.conductor("one");
+        let row = world.reaches(&operation, State::Failed).await;
+        let reason = "driver fake 1.0.0 returned a report that cannot be recorded: \
+                      node_groups[0].version has 22 characters; its column holds 20";
+        assert_eq!(row.reason.as_deref(), Some(reason));
+        assert_eq!(row.attempts, 1, "it is not asked again");
+        let cluster = world.cluster(&uuid).await.unwrap();
+        assert_eq!(cluster.status, Some(ClusterStatus::CreateFailed));
+        assert_eq!(cluster.stack_id, None);
         world.nothing_is_open().await;
     }
 

@@ -10,7 +10,7 @@ use magnum_common::ids::{ClusterUuid, ConductorId, MessageId, NodeGroupUuid, Ope
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
 use magnum_common::secret::Secret;
 use magnum_conductor::certificates::Certificates;
-use magnum_conductor::drivers::{Driver, Registry};
+use magnum_conductor::drivers::Registry;
 use magnum_conductor::handlers::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade};
 use magnum_conductor::handlers::{Accepted, Acceptor, Answerer, Command, Incoming};
 use magnum_conductor::operations::answer::Answer;
@@ -26,6 +26,7 @@ use magnum_conductor::workflows::DriverSource;
 use magnum_conductor::workflows::choose_driver::LoadedDrivers;
 use magnum_config::{CertManagerType, ConductorSection, DatabaseSection, KeyType, Settings};
 use magnum_db::{AnyConnection, Database, migrate};
+use magnum_driver_api::Driver;
 use magnum_drivers::ResolutionRules;
 use magnum_rpc::{PublishError, ReplyAddress, WireFormat};
 use magnum_tests::TestDatabase;

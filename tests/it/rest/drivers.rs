@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use magnum_conductor::app::{Conductor, Given};
-use magnum_conductor::drivers::exec::guard::GuardProgram;
 use magnum_config::Settings;
 use magnum_db::Database;
+use magnum_driver_api::GuardProgram;
 use magnum_rpc::Transport;
 use magnum_tests::process::built;
 use magnum_tests::run_dir::run_dir;

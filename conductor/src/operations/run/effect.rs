@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures::FutureExt;
 use magnum_common::context::RequestContext;
 use magnum_common::error::{ErrorClass, Fault};
+use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, Task, limits};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{Run, permanent};
 use crate::certificates::CertificateRefs;
-use crate::drivers::{DriverCall, DriverError, DriverReport, Task};
 use crate::operations::material::{self, Material};
 use crate::operations::progress::Reporter;
 use crate::operations::retry::{Failure, FailureClass};
@@ -174,7 +174,7 @@ impl Run {
         };
         let mut working = AssertUnwindSafe(driver.carry_out(&call)).catch_unwind().boxed();
         let timed_out = tokio::select! {
-            outcome = &mut working => return self.effect_of(outcome),
+            outcome = &mut working => return self.effect_of(driver.as_ref(), outcome),
             () = reporter.write_to_journal(&self.engine.db, &self.lease) => false,
             () = out_of_time(material) => true,
             () = self.over.cancelled() => false,
@@ -186,14 +186,18 @@ impl Run {
         drop(working);
         match finished {
             // It finished in that very moment: what it did counts.
-            Ok(Ok(Ok(report))) => Effect::Returned(Box::new(report)),
+            Ok(outcome @ Ok(Ok(_))) => self.effect_of(driver.as_ref(), outcome),
             _ if timed_out => self.timed_out(),
             _ => Effect::Interrupted,
         }
     }
 
-    fn effect_of(&self, outcome: std::thread::Result<Result<DriverReport, DriverError>>) -> Effect {
-        match outcome {
+    fn effect_of(
+        &self,
+        driver: &dyn Driver,
+        outcome: std::thread::Result<Result<DriverReport, DriverError>>,
+    ) -> Effect {
+        match outcome.map(|result| limits::accept(driver.info(), result)) {
             Ok(Ok(report)) => Effect::Returned(Box::new(report)),
             Ok(Err(error)) => Effect::Failed(Failure {
                 class: FailureClass::Driver(error.class()),

@@ -3,9 +3,9 @@
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::{Cluster, ClusterStatus, Outcome};
 use magnum_db::AnyConnection;
+use magnum_driver_api::DriverReport;
 
 use crate::certificates::authority::authority_name;
-use crate::drivers::DriverReport;
 use crate::operations::journal::{JournalError, Operation, read, write};
 use crate::store;
 use crate::store::certificate_removals::MadeBy;

@@ -9,12 +9,12 @@ use magnum_common::context::RequestContext;
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
 use magnum_db::{AnyConnection, DbError, lock};
+use magnum_driver_api::{ClusterRef, Driver, DriverError, DriverReport, limits};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::StatusSync;
 use super::verdict::{Verdict, pause_after, status_after};
-use crate::drivers::{ClusterRef, Driver, DriverError, DriverReport};
 use crate::metric_definitions as metric;
 use crate::operations::notice::{Notice, NoticeOutcome, Seen, Told};
 use crate::operations::{JournalError, OperationKind, settle};
@@ -369,8 +369,11 @@ async fn observe(sync: &StatusSync, group: &Group) -> Sights {
     let seen = group.driver.observe(&group.clusters).await;
     metrics::histogram!(metric::OBSERVE_SECONDS, "driver" => group.driver.info().name.clone())
         .record(begun.elapsed().as_secs_f64());
+    let info = group.driver.info();
     let seen = seen?.into_iter();
-    Ok(seen.map(|one| (one.cluster, one.result)).collect())
+    Ok(seen
+        .map(|one| (one.cluster, limits::accept(info, one.result)))
+        .collect())
 }
 
 /// Writes a report over the status that was looked at. `None`: the cluster has another status by now.

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
-
-use crate::drivers::{DriverError, DriverReport};
+use magnum_driver_api::{DriverError, DriverReport};
 
 /// What to do with one cluster after a look.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,7 +92,7 @@ pub fn pause_after(failures: i32, interval: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drivers::NodeGroupChanges;
+    use magnum_driver_api::NodeGroupChanges;
 
     fn cluster() -> Cluster {
         let mut cluster = Cluster::new("c".into(), "t".into());

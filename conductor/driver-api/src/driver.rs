@@ -3,8 +3,7 @@
 use async_trait::async_trait;
 use magnum_drivers::DriverInfo;
 
-use super::call::{ClusterRef, DriverCall, DriverReport, Observation};
-use super::error::DriverError;
+use crate::{ClusterRef, DriverCall, DriverError, DriverReport, HealthObservation, Observation};
 
 /// A COE driver: turns a wanted cluster into machines, and tells how it stands.
 ///
@@ -26,7 +25,19 @@ pub trait Driver: Send + Sync {
     /// error is about the whole batch.
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError>;
 
-    /// Most clusters in one look, for a driver that wants to see them together. `None`: they are spread over as many
+    /// Looks at the health of clusters that are not in progress. A cluster without an observation, or with an error,
+    /// has an unknown health; an error is about the whole batch.
+    ///
+    /// # Errors
+    /// [`DriverError::NotSupported`] unless the driver can tell: its clusters keep the health that somebody else wrote.
+    async fn health(&self, _clusters: &[ClusterRef]) -> Result<Vec<HealthObservation>, DriverError> {
+        Err(DriverError::NotSupported(format!(
+            "driver {} cannot tell the health of its clusters",
+            self.info()
+        )))
+    }
+
+    /// Most clusters in one look, of [`Driver::observe`] and of [`Driver::health`], for a driver that wants to see them together. `None`: they are spread over as many
     /// looks as may run at the same time.
     fn observe_batch(&self) -> Option<usize> {
         None

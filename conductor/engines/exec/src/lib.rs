@@ -10,7 +10,6 @@
 //! * Output is bounded; garbage ends the call as a permanent error that quotes it.
 //! * Not guaranteed: that a program did what it says.
 
-mod bounds;
 pub mod guard;
 mod heard;
 mod lines;
@@ -19,28 +18,22 @@ mod process;
 mod protocol;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use magnum_drivers::{DriverInfo, ExecSpec, Manifest};
+use magnum_driver_api::{
+    ClusterRef, Driver, DriverCall, DriverError, DriverReport, EngineHost, GuardProgram, NoProgress,
+    Observation,
+};
+use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, Problem};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use self::guard::{GuardProgram, Timing};
+use self::guard::GuardTiming;
 use self::heard::Heard;
 use self::outcome::Ended;
 use self::process::Run;
-use super::{ClusterRef, Driver, DriverCall, DriverError, DriverReport, NoProgress, Observation};
-
-/// What every program of every driver shares.
-#[derive(Debug, Clone)]
-pub struct ExecHost {
-    /// How to start guards.
-    pub guard: GuardProgram,
-    /// How to keep time with them.
-    pub timing: Timing,
-}
 
 /// A driver that is a program.
 pub struct ExecDriver {
@@ -49,24 +42,36 @@ pub struct ExecDriver {
     settings: Map<String, Value>,
     directory: PathBuf,
     program: PathBuf,
-    host: ExecHost,
+    guard: GuardProgram,
+    timing: GuardTiming,
     who: String,
 }
 
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 impl ExecDriver {
-    /// The driver in the folder `directory`.
-    pub fn new(directory: &Path, manifest: &Manifest, spec: &ExecSpec, host: &ExecHost) -> Self {
-        Self {
-            info: manifest.info.clone(),
-            spec: spec.clone(),
-            settings: manifest.settings.clone(),
-            directory: directory.to_owned(),
-            program: directory.join(&spec.program),
-            host: host.clone(),
+    /// The driver of a folder whose manifest says `engine = "exec"`.
+    ///
+    /// # Errors
+    /// The manifest is one for another engine.
+    pub fn new(host: EngineHost) -> Result<Self, Vec<Problem>> {
+        let manifest = host.folder.manifest;
+        let EngineSpec::Exec(spec) = manifest.engine else {
+            let other = manifest.engine.name();
+            return Err(vec![Problem::of_folder(format!(
+                "the engine exec cannot run a driver of the engine {other}"
+            ))]);
+        };
+        Ok(Self {
             who: format!("driver {} ({})", manifest.info, spec.program),
-        }
+            info: manifest.info,
+            settings: manifest.settings,
+            program: host.folder.dir.join(&spec.program),
+            directory: host.folder.dir,
+            spec,
+            guard: host.services.guard,
+            timing: GuardTiming::for_lease(host.services.lease),
+        })
     }
 
     async fn call(&self, about: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
@@ -131,8 +136,8 @@ impl ExecDriver {
         cancel: &'a CancellationToken,
     ) -> Run<'a> {
         Run {
-            guard: &self.host.guard,
-            timing: self.host.timing,
+            guard: &self.guard,
+            timing: self.timing,
             program: &self.program,
             directory: &self.directory,
             environment,

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use magnum_driver_api::DriverError;
+
 use super::process::{End, MAX_OUTPUT};
-use crate::drivers::DriverError;
 
 /// EX_TEMPFAIL of sysexits.h: try again later.
 pub const TRY_AGAIN: i32 = 75;

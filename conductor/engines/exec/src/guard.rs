@@ -13,14 +13,13 @@
 //! | the program's end | ends with the same code (128 + n for a signal) |
 //!
 //! Stopping is SIGTERM, the grace, then SIGKILL to the whole group, the guard included. Silence plus grace is
-//! shorter than what is left of a lease when its owner stops renewing ([`Timing::for_lease`]), so the group is
+//! shorter than what is left of a lease when its owner stops renewing ([`GuardTiming::for_lease`]), so the group is
 //! dead before the operation can have another owner. Not covered: a program that leaves its group (`setsid`) on
 //! purpose, and a guard that is itself killed together with the conductor but without its group.
 
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -37,7 +36,7 @@ pub const SUB_COMMAND: &str = "exec-guard";
 
 /// How the conductor and its guards keep time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timing {
+pub struct GuardTiming {
     /// How often the conductor shows that it lives.
     pub heartbeat: Duration,
     /// How long a guard waits for such a sign.
@@ -46,7 +45,7 @@ pub struct Timing {
     pub grace: Duration,
 }
 
-impl Timing {
+impl GuardTiming {
     /// Times that fit into a lease which is renewed at a third: an owner that stops has two thirds left, the
     /// group ends within half.
     pub fn for_lease(lease: Duration) -> Self {
@@ -55,31 +54,6 @@ impl Timing {
             silence: lease / 3,
             grace: (lease / 6).min(Duration::from_secs(5)),
         }
-    }
-}
-
-/// How to start a guard.
-#[derive(Debug, Clone)]
-pub struct GuardProgram {
-    /// The program, which must call [`run`] when it gets [`SUB_COMMAND`].
-    pub program: PathBuf,
-    /// Arguments before [`SUB_COMMAND`].
-    pub arguments: Vec<OsString>,
-}
-
-impl GuardProgram {
-    /// The running program itself. On Linux by its inode, so that a package upgrade under a running conductor
-    /// does not change or break its guards.
-    pub fn this_program() -> io::Result<Self> {
-        let program = if cfg!(target_os = "linux") {
-            PathBuf::from("/proc/self/exe")
-        } else {
-            std::env::current_exe()?
-        };
-        Ok(Self {
-            program,
-            arguments: Vec::new(),
-        })
     }
 }
 
@@ -224,13 +198,15 @@ fn refuse(reason: &str) -> u8 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
+    use magnum_driver_api::GuardProgram;
+
     use super::*;
 
     /// A guard for tests: this test binary again, since the programs are not built when unit tests run. libtest
     /// prints to standard output, so the program's output goes through descriptor 3.
-    pub(in crate::drivers::exec) fn program() -> GuardProgram {
-        let script = r#"tests=$1; shift; GUARD_ARGS=$(printf '%s\n' "$@") exec "$tests" --exact --nocapture drivers::exec::guard::tests::stands_in_for_the_guards_program 3>&1 >/dev/null"#;
+    pub(crate) fn program() -> GuardProgram {
+        let script = r#"tests=$1; shift; GUARD_ARGS=$(printf '%s\n' "$@") exec "$tests" --exact --nocapture guard::tests::stands_in_for_the_guards_program 3>&1 >/dev/null"#;
         GuardProgram {
             program: "/bin/sh".into(),
             arguments: ["-c", script, "sh"]
@@ -264,7 +240,7 @@ pub(super) mod tests {
     fn silence_and_grace_end_before_the_rest_of_a_lease() {
         for seconds in [1, 3, 30, 600] {
             let lease = Duration::from_secs(seconds);
-            let timing = Timing::for_lease(lease);
+            let timing = GuardTiming::for_lease(lease);
             assert!(timing.silence + timing.grace < lease * 2 / 3, "{timing:?}");
             assert!(timing.heartbeat * 3 <= timing.silence, "{timing:?}");
         }

@@ -2,11 +2,11 @@
 //! leave both.
 
 use magnum_common::ids::ClusterUuid;
+use magnum_driver_api::{DriverError, DriverReport, Progress, ProgressSink};
 
 use super::outcome::quote;
 use super::process::{Listener, MAX_LOGGED};
 use super::protocol::Answer;
-use crate::drivers::{DriverError, DriverReport, Progress, ProgressSink};
 
 /// What a program said so far.
 pub(super) struct Heard<'a> {

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use magnum_driver_api::GuardProgram;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -18,7 +19,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::guard::{GuardProgram, SIGNAL_BASE, SUB_COMMAND, Timing};
+use super::guard::{GuardTiming, SIGNAL_BASE, SUB_COMMAND};
 use super::lines::{Lines, TooMuch};
 
 /// Bytes a program may print in one call.
@@ -37,7 +38,7 @@ pub struct Run<'a> {
     /// How to start guards.
     pub guard: &'a GuardProgram,
     /// How to keep time with them.
-    pub timing: Timing,
+    pub timing: GuardTiming,
     /// The program.
     pub program: &'a Path,
     /// Its working directory: the driver's folder.

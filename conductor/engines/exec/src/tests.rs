@@ -8,14 +8,14 @@ use std::sync::Mutex;
 use magnum_common::context::RequestContext;
 use magnum_common::ids::OperationId;
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate};
-use magnum_drivers::EngineSpec;
+use magnum_drivers::{DriverFolder, Manifest};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::drivers::{Progress, ProgressSink, Task};
+use magnum_driver_api::{EngineServices, Progress, ProgressSink, Task};
 
 /// A driver whose program is a shell script in a folder of its own.
 struct Script {
@@ -38,19 +38,23 @@ fn script_with(body: &str, limit: Duration, grace: Duration) -> Script {
          [settings]\nroot = '/srv'\n",
     )
     .unwrap();
-    let EngineSpec::Exec(mut spec) = manifest.engine.clone() else {
-        panic!("the engine is exec");
-    };
-    spec.timeout = limit;
-    let host = ExecHost {
-        guard: guard::tests::program(),
-        timing: Timing {
-            heartbeat: Duration::from_millis(100),
-            silence: Duration::from_secs(20),
-            grace,
+    let host = EngineHost {
+        folder: DriverFolder {
+            dir: folder.path().to_owned(),
+            manifest,
+        },
+        services: EngineServices {
+            guard: guard::tests::program(),
+            lease: Duration::from_secs(60),
         },
     };
-    let driver = ExecDriver::new(folder.path(), &manifest, &spec, &host);
+    let mut driver = ExecDriver::new(host).unwrap();
+    driver.spec.timeout = limit;
+    driver.timing = GuardTiming {
+        heartbeat: Duration::from_millis(100),
+        silence: Duration::from_secs(20),
+        grace,
+    };
     Script { folder, driver }
 }
 

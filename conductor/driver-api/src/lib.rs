@@ -1,0 +1,29 @@
+//! The interface between the conductor and COE drivers, whatever engine runs them.
+//!
+//! A driver gets plain data ([`DriverCall`], [`ClusterRef`]) and returns what is to change ([`DriverReport`]) or why
+//! it could not ([`DriverError`]). It never sees the database, the broker, leases or the journal, and this crate
+//! depends on none of them. An engine is made from an [`EngineHost`] and from nothing else.
+//!
+//! Which drivers there are, and which of them builds a cluster, is decided elsewhere
+//! (`magnum_drivers`): the API needs that, too.
+//!
+//! Where Magnum differs: its drivers are Python classes that read and write the database themselves.
+
+mod call;
+mod driver;
+mod error;
+mod host;
+pub mod limits;
+mod observation;
+mod progress;
+mod report;
+mod task;
+
+pub use call::DriverCall;
+pub use driver::Driver;
+pub use error::DriverError;
+pub use host::{EngineHost, EngineServices, GuardProgram};
+pub use observation::{ClusterRef, HealthObservation, HealthReport, Observation};
+pub use progress::{NoProgress, Progress, ProgressSink};
+pub use report::{ClusterChanges, DriverReport, NodeGroupChanges};
+pub use task::Task;

@@ -1,0 +1,71 @@
+//! What a driver is asked to do.
+
+use magnum_common::ids::NodeGroupUuid;
+use magnum_common::model::ClusterTemplate;
+
+/// What a driver is asked to do. The cluster and its node groups say how it shall be afterwards.
+#[derive(Debug, Clone, Copy)]
+pub enum Task<'a> {
+    /// Build the cluster.
+    Create,
+    /// Bring the cluster to its node counts.
+    Update,
+    /// Take the cluster away. One that is gone already is success.
+    Delete,
+    /// Bring one group to its node count.
+    Resize {
+        /// The group.
+        node_group: &'a NodeGroupUuid,
+        /// Servers to be removed rather than others, as the cloud names them.
+        remove: &'a [String],
+    },
+    /// Go from the call's template to another one.
+    Upgrade {
+        /// The new template.
+        to: &'a ClusterTemplate,
+        /// The group to begin with.
+        node_group: &'a NodeGroupUuid,
+        /// Nodes replaced at once; `None` leaves it to the driver.
+        max_batch_size: Option<i32>,
+    },
+    /// Build a node group.
+    CreateNodeGroup(&'a NodeGroupUuid),
+    /// Bring a node group to its bounds, labels and taints.
+    UpdateNodeGroup(&'a NodeGroupUuid),
+    /// Take a node group away. One that is gone already is success.
+    DeleteNodeGroup(&'a NodeGroupUuid),
+    /// Bring new certificates to the cluster: those that `call.cluster` refers to.
+    RotateCa,
+    /// Replace the credential that the cluster uses towards the cloud.
+    RotateCredential,
+}
+
+impl<'a> Task<'a> {
+    /// The word in requests to programs, in their environment and in logs.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Resize { .. } => "resize",
+            Self::Upgrade { .. } => "upgrade",
+            Self::CreateNodeGroup(_) => "create_nodegroup",
+            Self::UpdateNodeGroup(_) => "update_nodegroup",
+            Self::DeleteNodeGroup(_) => "delete_nodegroup",
+            Self::RotateCa => "rotate_ca",
+            Self::RotateCredential => "rotate_credential",
+        }
+    }
+
+    /// The node group it is about, if it is about one.
+    pub const fn node_group(&self) -> Option<&'a NodeGroupUuid> {
+        match self {
+            Self::Resize { node_group, .. }
+            | Self::Upgrade { node_group, .. }
+            | Self::CreateNodeGroup(node_group)
+            | Self::UpdateNodeGroup(node_group)
+            | Self::DeleteNodeGroup(node_group) => Some(node_group),
+            Self::Create | Self::Update | Self::Delete | Self::RotateCa | Self::RotateCredential => None,
+        }
+    }
+}
