@@ -170,7 +170,7 @@ impl Notifier {
     fn notification(&self, told: &Told) -> Notification {
         Notification::now(
             self.publisher_id.clone(),
-            format!("magnum.cluster.{}", cadf::action(told.kind)),
+            format!("magnum.cluster.{}", told.kind.description().notification),
             match told.outcome {
                 NoticeOutcome::Failure => Priority::Error,
                 NoticeOutcome::Pending | NoticeOutcome::Success => Priority::Info,

@@ -272,6 +272,19 @@ fn the_conductor_never_calls_back_up() {
     );
 }
 
+#[test]
+fn the_store_knows_rows_and_nothing_of_who_writes_them() {
+    offenders("the store names a room above it", |source| {
+        is_module(&source.path, "conductor/src/store")
+            && ["rpc", "handlers", "operations", "periodic"]
+                .iter()
+                .any(|higher| {
+                    source.code.contains(&format!("crate::{higher}::"))
+                        || source.code.contains(&format!("use crate::{higher};"))
+                })
+    });
+}
+
 /// The documents that say where things are.
 fn documents() -> Vec<Source> {
     files(&[".md"])

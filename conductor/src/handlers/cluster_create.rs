@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::columns;
 use super::command::ClusterCreate;
 use super::plan::{Plan, Verdict, View, Writes};
-use crate::workflows::Work;
+use crate::workflows::kinds;
 use crate::workflows::start::Start;
 
 /// The label that sets the worker group's lower bound.
@@ -21,7 +21,7 @@ const MIN_NODE_COUNT: &str = "min_node_count";
 pub fn plan(create: &ClusterCreate, caller_project: Option<&str>, view: &View) -> Plan {
     match rows(create, caller_project, view) {
         Ok(writes) => Plan {
-            verdict: Verdict::Queue(Work::ClusterCreate {
+            verdict: Verdict::queue(kinds::ClusterCreate {
                 create_timeout: create.create_timeout,
             }),
             writes: Writes {

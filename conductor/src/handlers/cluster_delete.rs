@@ -11,6 +11,7 @@ use magnum_common::ids::ClusterUuid;
 
 use super::plan::{Plan, Verdict, View, Writes};
 use crate::operations::State;
+use crate::workflows::kinds::ClusterDelete;
 use crate::workflows::start::start;
 use crate::workflows::{OperationKind, Work};
 
@@ -40,7 +41,7 @@ pub fn plan(uuid: &ClusterUuid, view: &View) -> Plan {
         .iter()
         .cloned()
         .partition(|open| open.state == State::Running);
-    let work = Work::ClusterDelete {};
+    let work = Work::from(ClusterDelete {});
     // It starts at once, whatever is in the way.
     match start(&work, cluster, &view.node_groups) {
         Ok(start) => Plan {
@@ -87,7 +88,7 @@ mod tests {
     fn every_status_may_be_deleted_and_says_so_at_once() {
         for status in ClusterStatus::ALL {
             let plan = plan(&"c".into(), &view(*status, &[]));
-            assert_eq!(plan.verdict, Verdict::Queue(Work::ClusterDelete {}));
+            assert_eq!(plan.verdict, Verdict::queue(ClusterDelete {}));
             let start = plan.writes.start.unwrap();
             assert_eq!(
                 start.status,

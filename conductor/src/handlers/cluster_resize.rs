@@ -5,7 +5,7 @@
 //!
 //! Differs from Magnum: a resize that comes while the cluster is being updated waits for its turn, and the rows
 //! show it from then on; what the driver cannot do is refused before anything changes (where the driver is known,
-//! see [`crate::workflows::capability`]).
+//! see [`crate::workflows::description::Workflow::supported`]).
 
 use magnum_common::error::Fault;
 use magnum_common::ids::NodeGroupUuid;
@@ -13,7 +13,7 @@ use magnum_common::ids::NodeGroupUuid;
 use super::columns::not_negative;
 use super::command::{ClusterResize, ClusterUpgrade};
 use super::plan::{Plan, View};
-use crate::workflows::{OperationKind, Work, rules};
+use crate::workflows::{OperationKind, kinds, rules};
 
 /// Plans a resize.
 pub fn plan(resize: &ClusterResize, view: &View) -> Plan {
@@ -26,7 +26,7 @@ pub fn plan(resize: &ClusterResize, view: &View) -> Plan {
     if let Err(fault) = checked {
         return Plan::refuse(fault);
     }
-    let work = Work::ClusterResize {
+    let work = kinds::ClusterResize {
         node_group: resize.node_group.clone(),
         node_count: resize.node_count,
         nodes_to_remove: resize.nodes_to_remove.clone(),
@@ -47,7 +47,7 @@ pub fn plan_upgrade(upgrade: &ClusterUpgrade, view: &View) -> Plan {
     if view.named_template.is_none() {
         return Plan::refuse(Fault::cluster_template_not_found(upgrade.template.as_str()));
     }
-    let work = Work::ClusterUpgrade {
+    let work = kinds::ClusterUpgrade {
         template: upgrade.template.clone(),
         node_group: upgrade.node_group.clone(),
         max_batch_size: upgrade.max_batch_size,

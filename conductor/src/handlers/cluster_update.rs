@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::columns::not_negative;
 use super::command::ClusterUpdate;
 use super::plan::{Plan, Verdict, View, Writes};
-use crate::workflows::{OperationKind, Work, rules};
+use crate::workflows::{OperationKind, kinds, rules};
 
 /// Plans an update.
 pub fn plan(update: &ClusterUpdate, view: &View) -> Plan {
@@ -45,7 +45,7 @@ pub fn plan(update: &ClusterUpdate, view: &View) -> Plan {
             writes,
         },
         Some((node_group, node_count)) => {
-            let work = Work::ClusterUpdate {
+            let work = kinds::ClusterUpdate {
                 node_group,
                 node_count,
                 rollback: update.rollback,
@@ -87,6 +87,7 @@ mod tests {
     use magnum_common::model::{ClusterStatus, HealthStatus, StringMap};
 
     use super::*;
+    use crate::workflows::Work;
 
     fn view(status: Option<ClusterStatus>) -> View {
         let mut cluster = Cluster::new("c".into(), "t".into());
@@ -171,7 +172,7 @@ mod tests {
                 ClusterStatus::UpdateInProgress
             ))
         );
-        assert!(matches!(plan.verdict, Verdict::Queue(Work::ClusterUpdate { .. })));
+        assert!(matches!(plan.verdict, Verdict::Queue(Work::ClusterUpdate(_))));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::cluster_resize::belongs;
 use super::columns;
 use super::plan::{Plan, Verdict, View, Writes};
 use crate::operations::State;
-use crate::workflows::{OperationKind, Work, rules};
+use crate::workflows::{OperationKind, kinds, rules};
 
 /// Plans a new group.
 pub fn plan_create(cluster: &ClusterUuid, group: &NodeGroup, view: &View) -> Plan {
@@ -34,7 +34,7 @@ pub fn plan_create(cluster: &ClusterUuid, group: &NodeGroup, view: &View) -> Pla
     let mut group = group.clone();
     group.status = Some(ClusterStatus::CreateInProgress);
     group.status_reason = None;
-    let work = Work::NodegroupCreate {
+    let work = kinds::NodegroupCreate {
         node_group: group.uuid.clone(),
     };
     let writes = Writes {
@@ -59,7 +59,7 @@ pub fn plan_update(
     {
         Err(fault) => Plan::refuse(fault),
         Ok(group) => {
-            let work = Work::NodegroupUpdate {
+            let work = kinds::NodegroupUpdate {
                 node_group: uuid.clone(),
             };
             let writes = Writes {
@@ -103,7 +103,7 @@ pub fn plan_delete(cluster: &ClusterUuid, uuid: &NodeGroupUuid, view: &View) -> 
             },
         };
     }
-    let work = Work::NodegroupDelete {
+    let work = kinds::NodegroupDelete {
         node_group: uuid.clone(),
     };
     Plan::queue(work, row, view)

@@ -95,6 +95,13 @@ impl View {
     }
 }
 
+impl Verdict {
+    /// There is work.
+    pub fn queue(work: impl Into<Work>) -> Self {
+        Self::Queue(work.into())
+    }
+}
+
 impl Plan {
     /// A refusal.
     pub fn refuse(fault: Fault) -> Self {
@@ -105,12 +112,13 @@ impl Plan {
     }
 
     /// Work: it starts now, or when its turn has come if the cluster is busy.
-    pub fn queue(work: Work, cluster: &Cluster, view: &View) -> Self {
+    pub fn queue(work: impl Into<Work>, cluster: &Cluster, view: &View) -> Self {
         Self::queue_with(work, cluster, view, Writes::default())
     }
 
     /// Work that comes with changes of its own.
-    pub fn queue_with(work: Work, cluster: &Cluster, view: &View, writes: Writes) -> Self {
+    pub fn queue_with(work: impl Into<Work>, cluster: &Cluster, view: &View, writes: Writes) -> Self {
+        let work = work.into();
         if view.is_busy() {
             return Self {
                 verdict: Verdict::Queue(work),

@@ -9,16 +9,17 @@ use magnum_common::error::Fault;
 use magnum_common::ids::ClusterUuid;
 
 use super::plan::{Plan, View};
+use crate::workflows::kinds::{CredentialRotate, RotateCaCertificate};
 use crate::workflows::{Work, rules};
 
 /// Plans a rotation of the credential.
 pub fn plan_credential(cluster: &ClusterUuid, view: &View) -> Plan {
-    plan(Work::CredentialRotate {}, cluster, view)
+    plan(CredentialRotate {}.into(), cluster, view)
 }
 
 /// Plans a rotation of the certificates.
 pub fn plan_ca(cluster: &ClusterUuid, view: &View) -> Plan {
-    plan(Work::RotateCaCertificate {}, cluster, view)
+    plan(RotateCaCertificate {}.into(), cluster, view)
 }
 
 fn plan(work: Work, cluster: &ClusterUuid, view: &View) -> Plan {
@@ -47,7 +48,7 @@ mod tests {
             ..View::default()
         };
         let rotates = plan_credential(&"c".into(), &view);
-        assert_eq!(rotates.verdict, Verdict::Queue(Work::CredentialRotate {}));
+        assert_eq!(rotates.verdict, Verdict::queue(CredentialRotate {}));
         assert_eq!(rotates.writes.start.unwrap().status, None);
         cluster.status = Some(ClusterStatus::CreateInProgress);
         view.cluster = Some(cluster);

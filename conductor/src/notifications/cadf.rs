@@ -33,22 +33,6 @@ pub struct Event<'a> {
     pub refusal: Option<&'a Fault>,
 }
 
-/// CADF's word for what was asked; also the end of the notification's event type.
-pub const fn action(kind: OperationKind) -> &'static str {
-    match kind {
-        OperationKind::ClusterCreate => "create",
-        OperationKind::ClusterDelete => "delete",
-        OperationKind::ClusterUpdate
-        | OperationKind::ClusterResize
-        | OperationKind::ClusterUpgrade
-        | OperationKind::NodegroupCreate
-        | OperationKind::NodegroupUpdate
-        | OperationKind::NodegroupDelete
-        | OperationKind::RotateCaCertificate
-        | OperationKind::CredentialRotate => "update",
-    }
-}
-
 const fn outcome(outcome: NoticeOutcome) -> &'static str {
     match outcome {
         NoticeOutcome::Pending => "pending",
@@ -76,7 +60,7 @@ pub fn payload(event: &Event<'_>) -> Value {
         "eventType": "activity",
         "id": id(),
         "eventTime": utc_now().format("%Y-%m-%dT%H:%M:%S%.6f+0000").to_string(),
-        "action": action(event.kind),
+        "action": event.kind.description().notification,
         "outcome": outcome(event.outcome),
         "observer": {"id": id(), "typeURI": CLUSTER},
         "initiator": initiator,

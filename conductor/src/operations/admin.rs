@@ -67,7 +67,7 @@ pub fn retry(conn: &mut AnyConnection, uuid: &str, by: &str) -> Result<&'static 
             let args = args
                 .to_bytes()
                 .map_err(|error| AdminError::Refused(error.to_string()))?;
-            let step = settle::first_step(operation.kind);
+            let step = operation.kind.first_step();
             write::requeue_failed(conn, operation.row, step.as_str(), &args, by)?;
             Ok("queued again")
         }

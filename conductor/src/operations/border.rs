@@ -5,7 +5,7 @@
 //! the border creates `<path>.reached` and waits until `<path>.go` exists, so the test can `kill -9` it, or look,
 //! at exactly that point. Without the feature (it is in no default) [`reached`] is empty and reads nothing.
 
-use crate::workflows::{self, OperationKind};
+use crate::workflows::OperationKind;
 
 /// The steps that every kind has besides its workflow's own, with their borders.
 const COMMON: &[(&str, &[Border])] = &[
@@ -67,7 +67,7 @@ pub fn borders() -> Vec<String> {
         for (step, borders) in COMMON {
             all.extend(borders.iter().map(|border| name(kind.as_str(), step, *border)));
         }
-        for step in workflows::steps(*kind) {
+        for step in kind.steps() {
             all.extend(
                 Border::OF_STEPS
                     .iter()
@@ -120,7 +120,7 @@ mod tests {
         unique.dedup();
         assert_eq!(all.len(), unique.len());
         for kind in OperationKind::ALL {
-            for step in workflows::steps(*kind) {
+            for step in kind.steps() {
                 let wanted = format!("{kind}/{}/after_effect", step.as_str());
                 assert!(all.contains(&wanted), "{wanted}");
             }

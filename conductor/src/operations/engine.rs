@@ -15,7 +15,8 @@ use super::notice::NoticeQueue;
 use super::replies::AnswerQueue;
 use super::retry::Limits;
 use crate::certificates::Certificates;
-use crate::workflows::{Args, DriverSource, OperationKind, Work, create_timeout};
+use crate::workflows::description::TimeLimit;
+use crate::workflows::{Args, DriverSource, Work};
 
 /// Handles and settings of this conductor's operations.
 #[derive(Clone)]
@@ -97,40 +98,26 @@ impl Timing {
 
     /// How long an operation may take as a whole.
     pub fn time_limit(&self, args: &Args) -> Option<Duration> {
-        let limit = match &args.work {
-            Work::ClusterCreate { create_timeout } => return create_timeout::time_limit(*create_timeout),
-            Work::ClusterDelete {} => self.delete_timeout,
-            Work::ClusterUpgrade { .. } => self.upgrade_timeout,
-            Work::RotateCaCertificate {} | Work::CredentialRotate {} => self.rotation_timeout,
-            Work::ClusterUpdate { .. }
-            | Work::ClusterResize { .. }
-            | Work::NodegroupCreate { .. }
-            | Work::NodegroupUpdate { .. }
-            | Work::NodegroupDelete { .. } => self.update_timeout,
+        if let Work::ClusterCreate(create) = &args.work {
+            return create.time_limit();
+        }
+        let limit = match args.kind().description().time_limit {
+            // Of a create, whose arguments have said it.
+            TimeLimit::CreateTimeout => Duration::ZERO,
+            TimeLimit::Update => self.update_timeout,
+            TimeLimit::Delete => self.delete_timeout,
+            TimeLimit::Upgrade => self.upgrade_timeout,
+            TimeLimit::Rotation => self.rotation_timeout,
         };
         Some(limit).filter(|limit| !limit.is_zero())
     }
 
     /// The reason of an operation that ran out of time: names the limit.
     pub fn timed_out(&self, args: &Args) -> String {
-        let (what, option) = match args.kind() {
-            OperationKind::ClusterCreate => ("created", "create_timeout of the cluster"),
-            OperationKind::ClusterDelete => ("deleted", "option [conductor] delete_timeout"),
-            OperationKind::ClusterUpgrade => ("upgraded", "option [conductor] upgrade_timeout"),
-            OperationKind::RotateCaCertificate => {
-                ("given new certificates", "option [conductor] rotation_timeout")
-            }
-            OperationKind::CredentialRotate => {
-                ("given a new credential", "option [conductor] rotation_timeout")
-            }
-            OperationKind::ClusterUpdate
-            | OperationKind::ClusterResize
-            | OperationKind::NodegroupCreate
-            | OperationKind::NodegroupUpdate
-            | OperationKind::NodegroupDelete => ("updated", "option [conductor] update_timeout"),
-        };
+        let description = args.kind().description();
+        let (what, limit) = (description.timed_out_as, description.time_limit.set_by());
         let minutes = self.time_limit(args).unwrap_or_default().as_secs_f64() / 60.0;
-        format!("Timed out: the cluster was not {what} within {minutes} minutes ({option}).")
+        format!("Timed out: the cluster was not {what} within {minutes} minutes ({limit}).")
     }
 }
 
@@ -147,6 +134,7 @@ pub struct Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workflows::kinds::{ClusterCreate, ClusterDelete, NodegroupUpdate};
 
     fn timing() -> Timing {
         Timing {
@@ -174,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_timeout_names_the_limit_and_where_it_is_set() {
-        let create = Work::ClusterCreate {
+        let create = ClusterCreate {
             create_timeout: Some(5),
         };
         let reason = timing().timed_out(&create.into());
@@ -184,14 +172,14 @@ mod tests {
         );
         assert!(
             timing()
-                .timed_out(&Work::ClusterDelete {}.into())
+                .timed_out(&ClusterDelete {}.into())
                 .contains("1.5 minutes (option [conductor] delete_timeout")
         );
     }
 
     #[test]
     fn zero_is_no_limit() {
-        let update = Work::NodegroupUpdate {
+        let update = NodegroupUpdate {
             node_group: "n".into(),
         };
         assert_eq!(timing().time_limit(&update.into()), None);

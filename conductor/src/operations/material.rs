@@ -17,7 +17,7 @@ use super::settle;
 use super::state::State;
 use crate::store;
 use crate::workflows::start::{Start, start};
-use crate::workflows::{Args, DriverRef, OperationKind, Step, Work, rules};
+use crate::workflows::{Args, DriverRef, OperationKind, Step, rules};
 
 /// The rows of the cluster, and how much time is left.
 #[derive(Debug, Clone)]
@@ -117,8 +117,8 @@ pub fn begin(
             return Ok(Begin::Fail(permanent(fault.message)));
         }
     };
-    let upgrade_to = match &operation.args.work {
-        Work::ClusterUpgrade { template, .. } => match store::clusters::template(conn, template)? {
+    let upgrade_to = match operation.args.work.workflow().new_template() {
+        Some(template) => match store::clusters::template(conn, template)? {
             Some(template) => Some(template),
             None => {
                 return Ok(Begin::Refuse(Fault::cluster_template_not_found(
@@ -126,7 +126,7 @@ pub fn begin(
                 )));
             }
         },
-        _ => None,
+        None => None,
     };
     if let Some(new) = &operation.args.certificates {
         // What the driver is to bring to the cluster; the row follows when it has taken them.

@@ -33,7 +33,7 @@ use super::retry::{self, Decision, Failure, FailureClass, History};
 use super::settle;
 use super::state::State;
 use crate::certificates::CertificateRefs;
-use crate::workflows::{self, DriverRef, OperationKind, Step};
+use crate::workflows::{DriverRef, OperationKind, Step};
 use effect::Effect;
 
 /// The two ways in which the process asks its operations to stop.
@@ -271,7 +271,7 @@ impl Run {
 
     fn after(&self, step: Step) -> Result<Step, JournalError> {
         // Every workflow ends with a driver call; a journal that says otherwise is damaged.
-        workflows::step_after(self.operation.kind, Some(step)).ok_or_else(|| {
+        self.operation.kind.step_after(Some(step)).ok_or_else(|| {
             self.unreadable(
                 "step",
                 format!("{step} is the last step of {}", self.operation.kind),

@@ -20,8 +20,9 @@ use super::journal::{self, JournalError, Operation, fenced, read, write};
 use super::lease::{Lease, fence};
 use super::state::State;
 use crate::store;
+use crate::workflows::description::AnswerValue;
 use crate::workflows::outcome::{self, Standing};
-use crate::workflows::{Args, OperationKind, Step, Work};
+use crate::workflows::{Args, OperationKind};
 use rows::{complete, consequences, driver_took_it, end_groups, leave_no_certificates, write_report};
 
 /// Why a superseded operation ended.
@@ -103,7 +104,7 @@ pub fn failed(
     }
     let reason = &fault.message;
     let unsupported = fault.exception == Exception::NotSupported;
-    let what = if unsupported && operation.kind.is_put_back_when_unsupported() {
+    let what = if unsupported && operation.kind.description().is_put_back_when_unsupported {
         outcome::put_back(&operation.args)
     } else {
         outcome::failed(&operation.args, reason)
@@ -210,7 +211,7 @@ pub fn observed(
         store::clusters::remove(conn, cluster)?;
     } else {
         end_groups(conn, cluster, status, reason)?;
-        if let Some(Work::NodegroupDelete { node_group }) = args.as_ref().map(|args| &args.work) {
+        if let Some(node_group) = args.as_ref().and_then(|args| args.work.removed_group()) {
             if status.is_failed() {
                 store::node_groups::set_status(conn, node_group, ClusterStatus::DeleteFailed, reason)?;
             } else {
@@ -302,15 +303,16 @@ fn cluster_answer(conn: &mut AnyConnection, operation: &Operation) -> Result<Opt
     if operation.reply.is_none() {
         return Ok(None);
     }
-    let value = match &operation.args.work {
-        Work::ClusterDelete {} | Work::NodegroupDelete { .. } | Work::CredentialRotate {} => Value::Null,
-        Work::NodegroupCreate { node_group } | Work::NodegroupUpdate { node_group } => {
+    let value = match operation.kind.description().answer {
+        AnswerValue::Nothing => Value::Null,
+        AnswerValue::NodeGroup => {
+            let wanted = operation.args.work.workflow().node_group();
             store::node_groups::of(conn, &operation.cluster)?
                 .iter()
-                .find(|group| group.uuid == *node_group)
+                .find(|group| Some(&group.uuid) == wanted)
                 .map_or(Value::Null, objects::node_group::encode)
         }
-        _ => store::clusters::find(conn, &operation.cluster)?
+        AnswerValue::Cluster => store::clusters::find(conn, &operation.cluster)?
             .map_or(Value::Null, |cluster| objects::cluster::encode(&cluster)),
     };
     recorded(operation, &Ok(value))
@@ -328,9 +330,4 @@ fn recorded(operation: &Operation, answer: &Answer) -> Result<Option<Recorded>, 
             detail: error.to_string(),
         })
         .map_err(JournalError::from)
-}
-
-/// The first step of an operation: where an operator's retry begins.
-pub fn first_step(kind: OperationKind) -> Step {
-    crate::workflows::step_after(kind, None).unwrap_or(Step::ChooseDriver)
 }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Rounds, Trouble};
 use crate::certificates::Certificates;
+use crate::operations::journal::read;
 use crate::store::certificate_removals::{self, Due, MadeBy};
 
 /// Time between two looks, when nobody wakes us.
@@ -104,9 +105,7 @@ impl CertificateRemoval {
     /// An operation that an operator tries again finds what it has made.
     async fn is_open(&self, made: &MadeBy) -> Result<bool, DbError> {
         let operation = made.operation.clone();
-        self.db
-            .run(move |conn| certificate_removals::is_open(conn, &operation))
-            .await
+        self.db.run(move |conn| read::is_open(conn, &operation)).await
     }
 
     async fn remove(&self, due: Due) -> Result<bool, DbError> {

@@ -17,8 +17,6 @@ use magnum_db::rows::FreeText;
 use magnum_db::write::unless_exists;
 use magnum_db::{self as db, AnyConnection, DbError, schema};
 
-use crate::operations::State;
-
 use schema::conductor_certificate_removal::dsl as r;
 use schema::x509keypair::dsl as k;
 
@@ -122,17 +120,6 @@ pub fn forget_made(conn: &mut AnyConnection, cluster: &ClusterUuid, made: &MadeB
             .execute(conn)
     })?;
     Ok(())
-}
-
-/// Whether the operation is being tried again.
-pub fn is_open(conn: &mut AnyConnection, operation: &OperationId) -> Result<bool, DbError> {
-    use schema::conductor_operation::dsl as op;
-    let state: Option<String> = op::conductor_operation
-        .filter(op::uuid.eq(operation.as_str()))
-        .select(op::state)
-        .first(conn)
-        .optional()?;
-    Ok(state.is_some_and(|state| state.parse().is_ok_and(State::is_open)))
 }
 
 /// The operation is tried again: what it has made is wanted after all.

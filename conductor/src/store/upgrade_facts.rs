@@ -12,7 +12,6 @@ use magnum_db::read::announced_drivers::{self, AnnouncedDriver};
 use magnum_db::read::{Page, Tenancy, clusters, records};
 use magnum_db::{AnyConnection, DbError, schema};
 
-use crate::operations::State;
 use crate::workflows::DriverRef;
 
 /// All of it.
@@ -42,7 +41,8 @@ struct Count {
 }
 
 impl Facts {
-    /// Reads them. `has_ours`: whether our tables are there. `fresh`: how old an announcement may be.
+    /// Reads them, but for what the journal knows: `open` is left empty. `has_ours`: whether our tables are there.
+    /// `fresh`: how old an announcement may be.
     pub fn read(
         conn: &mut AnyConnection,
         revision: Revision,
@@ -87,7 +87,6 @@ impl Facts {
 
     fn read_ours(&mut self, conn: &mut AnyConnection, fresh: Duration) -> Result<(), DbError> {
         use schema::conductor_cluster_driver::dsl as d;
-        use schema::conductor_operation::dsl as op;
         let built: Vec<(String, String, String)> = d::conductor_cluster_driver
             .select((d::cluster_uuid, d::driver, d::version))
             .load(conn)?;
@@ -96,10 +95,6 @@ impl Facts {
             .map(|(cluster, name, version)| (cluster, DriverRef { name, version }))
             .collect();
         self.announced = announced_drivers::list(conn, fresh)?;
-        self.open = op::conductor_operation
-            .filter(op::state.eq_any(State::OPEN.iter().map(|state| state.as_str())))
-            .select((op::cluster_uuid, op::context))
-            .load(conn)?;
         Ok(())
     }
 }

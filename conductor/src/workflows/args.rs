@@ -1,106 +1,11 @@
 //! What an operation needs to know beyond the rows, as it lies in the journal.
 
-use magnum_common::ids::{NodeGroupUuid, TemplateUuid};
+use magnum_common::ids::NodeGroupUuid;
 use magnum_common::model::ClusterStatus;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::OperationKind;
+use super::{OperationKind, Work};
 use crate::certificates::CertificateRefs;
-
-/// What is to be done. Payload of the journal: only ever add optional fields.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Work {
-    /// Everything else is in the cluster's row.
-    ClusterCreate {
-        /// Minutes; `None` takes the default, 0 or less means no limit.
-        create_timeout: Option<i32>,
-    },
-    /// Another number of workers.
-    ClusterUpdate {
-        /// The default worker group.
-        node_group: NodeGroupUuid,
-        /// Nodes wanted.
-        node_count: i32,
-        /// As the caller gave it; no driver of ours uses it.
-        rollback: bool,
-    },
-    /// The rows say the rest.
-    ClusterDelete {},
-    /// Another number of nodes in one group.
-    ClusterResize {
-        /// The group.
-        node_group: NodeGroupUuid,
-        /// Nodes wanted.
-        node_count: i32,
-        /// Servers to be removed rather than others, as the cloud names them.
-        nodes_to_remove: Vec<String>,
-    },
-    /// Another template.
-    ClusterUpgrade {
-        /// The new one.
-        template: TemplateUuid,
-        /// The group to begin with.
-        node_group: NodeGroupUuid,
-        /// Nodes replaced at once.
-        max_batch_size: Option<i32>,
-        /// As the caller gave it; no driver of ours uses it.
-        rollback: bool,
-    },
-    /// The group's row says the rest.
-    NodegroupCreate {
-        /// The group.
-        node_group: NodeGroupUuid,
-    },
-    /// The group's row holds the new values already.
-    NodegroupUpdate {
-        /// The group.
-        node_group: NodeGroupUuid,
-    },
-    /// The group's row says the rest.
-    NodegroupDelete {
-        /// The group.
-        node_group: NodeGroupUuid,
-    },
-    /// The rows say the rest.
-    RotateCaCertificate {},
-    /// The rows say the rest.
-    CredentialRotate {},
-}
-
-impl Work {
-    /// The kind of operation it is.
-    pub const fn kind(&self) -> OperationKind {
-        match self {
-            Self::ClusterCreate { .. } => OperationKind::ClusterCreate,
-            Self::ClusterUpdate { .. } => OperationKind::ClusterUpdate,
-            Self::ClusterDelete {} => OperationKind::ClusterDelete,
-            Self::ClusterResize { .. } => OperationKind::ClusterResize,
-            Self::ClusterUpgrade { .. } => OperationKind::ClusterUpgrade,
-            Self::NodegroupCreate { .. } => OperationKind::NodegroupCreate,
-            Self::NodegroupUpdate { .. } => OperationKind::NodegroupUpdate,
-            Self::NodegroupDelete { .. } => OperationKind::NodegroupDelete,
-            Self::RotateCaCertificate {} => OperationKind::RotateCaCertificate,
-            Self::CredentialRotate {} => OperationKind::CredentialRotate,
-        }
-    }
-
-    /// The node group it is about, if it is about one.
-    pub const fn node_group(&self) -> Option<&NodeGroupUuid> {
-        match self {
-            Self::ClusterUpdate { node_group, .. }
-            | Self::ClusterResize { node_group, .. }
-            | Self::ClusterUpgrade { node_group, .. }
-            | Self::NodegroupCreate { node_group }
-            | Self::NodegroupUpdate { node_group }
-            | Self::NodegroupDelete { node_group } => Some(node_group),
-            Self::ClusterCreate { .. }
-            | Self::ClusterDelete {}
-            | Self::RotateCaCertificate {}
-            | Self::CredentialRotate {} => None,
-        }
-    }
-}
 
 /// How the rows were before the operation started: the way back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,10 +75,10 @@ impl Args {
     }
 }
 
-impl From<Work> for Args {
-    fn from(work: Work) -> Self {
+impl<W: Into<Work>> From<W> for Args {
+    fn from(work: W) -> Self {
         Self {
-            work,
+            work: work.into(),
             started: None,
             certificates: None,
         }
@@ -201,6 +106,7 @@ mod status_text {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kinds::{ClusterDelete, ClusterResize};
     use super::*;
 
     #[test]
@@ -217,29 +123,15 @@ mod tests {
         };
         for (work, started) in [
             (
-                Work::ClusterCreate {
-                    create_timeout: Some(60),
-                },
-                None,
-            ),
-            (
-                Work::ClusterResize {
+                Work::from(ClusterResize {
                     node_group: "n-1".into(),
                     node_count: 3,
                     nodes_to_remove: vec!["server-1".into()],
-                },
+                }),
                 Some(started),
             ),
-            (Work::ClusterDelete {}, Some(Started::default())),
-            (
-                Work::ClusterUpgrade {
-                    template: "t-2".into(),
-                    node_group: "n-1".into(),
-                    max_batch_size: None,
-                    rollback: true,
-                },
-                None,
-            ),
+            (ClusterDelete {}.into(), Some(Started::default())),
+            (ClusterDelete {}.into(), None),
         ] {
             let args = Args {
                 work,

@@ -5,7 +5,7 @@ use magnum_common::model::{Cluster, ClusterStatus, NodeGroup, Outcome};
 use magnum_driver_api::DriverReport;
 
 use super::args::Resized;
-use super::{Args, OperationKind, Work};
+use super::{Args, OperationKind};
 
 /// How an operation stands after its driver call returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,11 +72,11 @@ pub fn failed(args: &Args, reason: &str) -> Consequences {
             .then(|| (kind.status(Outcome::InProgress), kind.status(Outcome::Failed))),
         reason: Some(reason.to_owned()),
         groups_too: true,
-        group: match &args.work {
-            // Groups that go are not in progress for the cluster.
-            Work::NodegroupDelete { node_group } => Some((node_group.clone(), ClusterStatus::DeleteFailed)),
-            _ => None,
-        },
+        // Groups that go are not in progress for the cluster.
+        group: args
+            .work
+            .removed_group()
+            .map(|group| (group.clone(), ClusterStatus::DeleteFailed)),
         restore: args.resized().cloned(),
     }
 }
@@ -93,7 +93,12 @@ pub fn put_back(args: &Args) -> Consequences {
             .map(|before| (args.kind().status(Outcome::InProgress), before)),
         reason: started.status_reason.clone(),
         groups_too: false,
-        group: args.work.node_group().cloned().zip(started.group_status),
+        group: args
+            .work
+            .workflow()
+            .node_group()
+            .cloned()
+            .zip(started.group_status),
         restore: started.resized.clone(),
     }
 }
@@ -120,7 +125,11 @@ pub fn applied(report: &DriverReport, cluster: &mut Cluster, groups: &mut [NodeG
 mod tests {
     use magnum_common::model::ClusterStatus as S;
 
+    use super::super::Work;
     use super::super::args::Started;
+    use super::super::kinds::{
+        ClusterDelete, ClusterResize, ClusterUpgrade, CredentialRotate, NodegroupDelete,
+    };
     use super::*;
 
     fn report(status: Option<S>, reason: Option<&str>) -> DriverReport {
@@ -157,13 +166,14 @@ mod tests {
         assert_eq!(status(OperationKind::ClusterUpdate, &standing), S::UpdateComplete);
     }
 
-    fn started(work: Work) -> Args {
+    fn started(work: impl Into<Work>) -> Args {
+        let work = work.into();
         Args {
             started: Some(Started {
                 status: Some(S::CreateComplete),
                 status_reason: Some("as it was".into()),
                 group_status: Some(S::CreateComplete),
-                resized: matches!(work, Work::ClusterResize { .. }).then(|| Resized {
+                resized: matches!(work, Work::ClusterResize(_)).then(|| Resized {
                     node_group: "n".into(),
                     from: 1,
                     to: 2,
@@ -176,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_failed_resize_puts_its_count_back() {
-        let resize = Work::ClusterResize {
+        let resize = ClusterResize {
             node_group: "n".into(),
             node_count: 2,
             nodes_to_remove: Vec::new(),
@@ -189,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_group_that_could_not_be_taken_away_says_so_and_the_cluster_too() {
-        let delete = Work::NodegroupDelete {
+        let delete = NodegroupDelete {
             node_group: "n".into(),
         };
         let failed = failed(&started(delete), "stuck");
@@ -199,7 +209,7 @@ mod tests {
 
     #[test]
     fn an_upgrade_that_is_not_supported_leaves_no_trace() {
-        let upgrade = Work::ClusterUpgrade {
+        let upgrade = ClusterUpgrade {
             template: "t-2".into(),
             node_group: "n".into(),
             max_batch_size: None,
@@ -213,9 +223,9 @@ mod tests {
 
     #[test]
     fn a_failed_rotation_of_the_credential_leaves_the_status_alone() {
-        assert_eq!(failed(&started(Work::CredentialRotate {}), "x").status, None);
+        assert_eq!(failed(&started(CredentialRotate {}), "x").status, None);
         assert_eq!(
-            failed(&started(Work::ClusterDelete {}), "x").status,
+            failed(&started(ClusterDelete {}), "x").status,
             Some((S::DeleteInProgress, S::DeleteFailed))
         );
     }

@@ -14,32 +14,14 @@ use super::OperationKind;
 /// # Errors
 /// `NotSupported`, in Magnum's words.
 pub fn allowed(kind: OperationKind, status: Option<ClusterStatus>) -> Result<(), Fault> {
-    let complete = status.is_some_and(|status| ClusterStatus::COMPLETE.contains(&status));
-    let updating = matches!(
-        status,
-        Some(ClusterStatus::UpdateFailed | ClusterStatus::UpdateInProgress)
-    );
-    let deleting = matches!(
-        status,
-        Some(ClusterStatus::DeleteInProgress | ClusterStatus::DeleteComplete)
-    );
-    let may = match kind {
-        OperationKind::ClusterCreate | OperationKind::ClusterDelete => true,
-        OperationKind::ClusterUpdate | OperationKind::ClusterUpgrade | OperationKind::RotateCaCertificate => {
-            complete
-        }
-        OperationKind::ClusterResize | OperationKind::CredentialRotate => complete || updating,
-        OperationKind::NodegroupCreate | OperationKind::NodegroupUpdate | OperationKind::NodegroupDelete => {
-            !deleting
-        }
-    };
-    if may {
+    let description = kind.description();
+    if description.begins_in.contains(status) {
         return Ok(());
     }
     let shown = status.map_or("None", ClusterStatus::as_str);
     Err(Fault::not_supported(&format!(
         "{} when status is \"{shown}\"",
-        doing(kind)
+        description.refused_as
     )))
 }
 
@@ -54,20 +36,6 @@ pub fn group_allowed(status: Option<ClusterStatus>) -> Result<(), Fault> {
         Some(status) => Err(Fault::not_supported(&format!(
             "nodegroup_update when nodegroup status is \"{status}\""
         ))),
-    }
-}
-
-const fn doing(kind: OperationKind) -> &'static str {
-    match kind {
-        OperationKind::ClusterCreate => "Creating a cluster",
-        OperationKind::ClusterUpdate | OperationKind::RotateCaCertificate => "Updating a cluster",
-        OperationKind::ClusterDelete => "Deleting a cluster",
-        OperationKind::ClusterResize => "Resizing a cluster",
-        OperationKind::ClusterUpgrade => "Upgrading a cluster",
-        OperationKind::NodegroupCreate => "Creating a nodegroup of a cluster",
-        OperationKind::NodegroupUpdate => "Updating a nodegroup of a cluster",
-        OperationKind::NodegroupDelete => "Deleting a nodegroup of a cluster",
-        OperationKind::CredentialRotate => "Rotating the credential of a cluster",
     }
 }
 

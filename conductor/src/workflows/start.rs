@@ -8,7 +8,9 @@ use magnum_common::error::Fault;
 use magnum_common::ids::NodeGroupUuid;
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup, Outcome};
 
-use super::args::{Resized, Started, Work};
+use super::Work;
+use super::args::{Resized, Started};
+use super::description::GroupStatuses;
 
 /// Changes of rows. Each compares what the rows showed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,8 +34,8 @@ pub fn start<'a>(
     cluster: &Cluster,
     groups: impl IntoIterator<Item = &'a NodeGroup>,
 ) -> Result<Start, Fault> {
-    let kind = work.kind();
-    let group = match work.node_group() {
+    let (kind, request) = (work.kind(), work.workflow());
+    let group = match request.node_group() {
         None => None,
         Some(uuid) => Some(
             groups
@@ -54,31 +56,22 @@ pub fn start<'a>(
     if kind.moves_status() {
         start.status = Some((cluster.status, kind.status(Outcome::InProgress)));
     }
-    let group_status = match work {
-        Work::ClusterCreate { .. } | Work::ClusterDelete {} => {
+    let group_status = match kind.description().group_statuses {
+        GroupStatuses::OfGroup(action) => Some(ClusterStatus::of(action, Outcome::InProgress)),
+        GroupStatuses::OfCluster => {
             start.all_groups = true;
             None
         }
-        // Magnum leaves the group's status alone here, and its users know it so.
-        Work::ClusterUpdate { .. } | Work::RotateCaCertificate {} | Work::CredentialRotate {} => None,
-        Work::ClusterResize { .. } | Work::ClusterUpgrade { .. } | Work::NodegroupUpdate { .. } => {
-            Some(ClusterStatus::UpdateInProgress)
-        }
-        Work::NodegroupCreate { .. } => Some(ClusterStatus::CreateInProgress),
-        Work::NodegroupDelete { .. } => Some(ClusterStatus::DeleteInProgress),
+        GroupStatuses::Unchanged => None,
     };
     start.group = group
         .zip(group_status)
         .map(|(group, status)| (group.uuid.clone(), status));
-    if let (Some(group), Work::ClusterUpdate { node_count, .. } | Work::ClusterResize { node_count, .. }) =
-        (group, work)
-    {
-        start.started.resized = Some(Resized {
-            node_group: group.uuid.clone(),
-            from: group.node_count,
-            to: *node_count,
-        });
-    }
+    start.started.resized = group.zip(request.node_count()).map(|(group, to)| Resized {
+        node_group: group.uuid.clone(),
+        from: group.node_count,
+        to,
+    });
     Ok(start)
 }
 
@@ -86,6 +79,9 @@ pub fn start<'a>(
 mod tests {
     use magnum_common::error::Exception;
 
+    use super::super::kinds::{
+        ClusterDelete, ClusterResize, CredentialRotate, NodegroupCreate, NodegroupDelete, NodegroupUpdate,
+    };
     use super::*;
 
     fn cluster(status: ClusterStatus) -> Cluster {
@@ -104,12 +100,12 @@ mod tests {
 
     #[test]
     fn a_resize_shows_the_new_count_and_keeps_the_old_one() {
-        let resize = Work::ClusterResize {
+        let resize = ClusterResize {
             node_group: "w".into(),
             node_count: 5,
             nodes_to_remove: Vec::new(),
         };
-        let start = start(&resize, &cluster(ClusterStatus::UpdateFailed), &[worker()]).unwrap();
+        let start = start(&resize.into(), &cluster(ClusterStatus::UpdateFailed), &[worker()]).unwrap();
         assert_eq!(
             start.status,
             Some((Some(ClusterStatus::UpdateFailed), ClusterStatus::UpdateInProgress))
@@ -134,21 +130,21 @@ mod tests {
     fn node_group_operations_mark_their_group_and_the_cluster() {
         for (work, status) in [
             (
-                Work::NodegroupCreate {
+                Work::from(NodegroupCreate {
                     node_group: "w".into(),
-                },
+                }),
                 ClusterStatus::CreateInProgress,
             ),
             (
-                Work::NodegroupUpdate {
+                Work::from(NodegroupUpdate {
                     node_group: "w".into(),
-                },
+                }),
                 ClusterStatus::UpdateInProgress,
             ),
             (
-                Work::NodegroupDelete {
+                Work::from(NodegroupDelete {
                     node_group: "w".into(),
-                },
+                }),
                 ClusterStatus::DeleteInProgress,
             ),
         ] {
@@ -165,9 +161,9 @@ mod tests {
     #[test]
     fn a_delete_marks_everything_and_a_new_credential_nothing() {
         let complete = cluster(ClusterStatus::CreateComplete);
-        let delete = start(&Work::ClusterDelete {}, &complete, &[worker()]).unwrap();
+        let delete = start(&ClusterDelete {}.into(), &complete, &[worker()]).unwrap();
         assert!(delete.all_groups);
-        let rotate = start(&Work::CredentialRotate {}, &complete, &[worker()]).unwrap();
+        let rotate = start(&CredentialRotate {}.into(), &complete, &[worker()]).unwrap();
         assert_eq!(
             (rotate.status, rotate.group, rotate.all_groups),
             (None, None, false)
@@ -176,9 +172,10 @@ mod tests {
 
     #[test]
     fn a_group_that_has_gone_meanwhile_is_not_found() {
-        let work = Work::NodegroupUpdate {
+        let work = NodegroupUpdate {
             node_group: "gone".into(),
-        };
+        }
+        .into();
         let fault = start(&work, &cluster(ClusterStatus::CreateComplete), &[worker()]).unwrap_err();
         assert_eq!(fault.exception, Exception::NodeGroupNotFound);
     }

@@ -27,7 +27,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
 use magnum_conductor::operations::border::borders;
-use magnum_conductor::workflows;
 use magnum_tests::deployment::Deployment;
 use magnum_tests::raw_rpc::RawRpc;
 use magnum_tests::rest::Rest;
@@ -203,7 +202,7 @@ async fn outcome(
         "the effect differs from the status"
     );
     subject.has_happened(deployment, rest, cluster).await?;
-    let step = workflows::steps(subject.kind).last().context("a workflow")?;
+    let step = subject.kind.steps().last().context("a workflow")?;
     // The program's word for the step.
     let call = step.as_str().trim_end_matches("_cluster");
     let calls = deployment.record.begun(call, cluster)?;

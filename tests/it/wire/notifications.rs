@@ -101,7 +101,7 @@ fn ours(recorded: &Value, kind: OperationKind, outcome: NoticeOutcome, priority:
     });
     let notification = Notification::now(
         "container-infra.conductor1.example.com".into(),
-        format!("magnum.cluster.{}", cadf::action(kind)),
+        format!("magnum.cluster.{}", kind.description().notification),
         priority,
         payload,
         context,

@@ -7,6 +7,7 @@ use magnum_db::{Database, DatabaseUrl, DbError, PoolOptions};
 use magnum_drivers::{Registry, discover};
 
 use super::report::Finding;
+use crate::operations::journal::read;
 use crate::store::upgrade_facts::Facts;
 
 /// Driver folders, and which cannot be loaded.
@@ -100,7 +101,13 @@ async fn facts(settings: &Settings, revision: Revision, has_ours: bool) -> Resul
     let fresh = settings.default.service_down_time;
     Database::open(url, options)
         .await?
-        .run(move |conn| Facts::read(conn, revision, has_ours, fresh))
+        .run(move |conn| {
+            let mut facts = Facts::read(conn, revision, has_ours, fresh)?;
+            if has_ours {
+                facts.open = read::open_contexts(conn)?;
+            }
+            Ok(facts)
+        })
         .await
 }
 

@@ -13,7 +13,7 @@ use crate::operations::journal::{JournalError, NewOperation, write};
 use crate::operations::settle;
 use crate::operations::state::State;
 use crate::store;
-use crate::workflows::{Args, step_after};
+use crate::workflows::Args;
 
 /// The journal's row for a planned request.
 pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperation {
@@ -57,7 +57,7 @@ pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperati
         user_id: context.user_id().map(|text| clipped(text, 255)),
         request_id: context.request_id().map(|text| clipped(text, 64)),
         state: state.as_str().to_owned(),
-        step: step_after(kind, None).map(|step| step.as_str().to_owned()),
+        step: Some(kind.first_step().as_str().to_owned()),
         stop_requested: false,
         args,
         context: open.then(|| one.sealed.clone()),

@@ -15,7 +15,7 @@ use crate::operations::journal::{JournalError, read};
 use crate::operations::notice::{NoticeOutcome, Seen, Told};
 use crate::operations::state::State;
 use crate::store;
-use crate::workflows::{DriverRef, DriverSource, capability, choose_driver};
+use crate::workflows::{DriverRef, DriverSource, choose_driver};
 
 /// The rows.
 pub(super) struct Snapshot {
@@ -192,7 +192,7 @@ impl Snapshot {
             let unable = driver
                 .as_ref()
                 .and_then(|driver| drivers.get(driver))
-                .and_then(|driver| capability::check(work, &view.node_groups, driver.info()).err());
+                .and_then(|driver| work.workflow().supported(&view.node_groups, driver.info()).err());
             if let Some(fault) = unable {
                 return Plan::refuse(fault);
             }

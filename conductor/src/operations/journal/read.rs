@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use diesel::prelude::*;
-use magnum_common::ids::NodeGroupUuid;
-use magnum_db::{self as db, AnyConnection, schema};
+use magnum_common::ids::{NodeGroupUuid, OperationId};
+use magnum_db::{self as db, AnyConnection, DbError, schema};
 
 use super::JournalError;
 use super::rows::{EventKind, EventRow, OperationRow};
@@ -54,6 +54,30 @@ pub struct KnownMessage {
     pub operation: String,
     /// Whether the operation has an answer.
     pub answered: bool,
+}
+
+/// Whether the operation has not ended; one that an operator retries is open again.
+///
+/// # Errors
+/// The database.
+pub fn is_open(conn: &mut AnyConnection, operation: &OperationId) -> Result<bool, DbError> {
+    let state: Option<String> = op::conductor_operation
+        .filter(op::uuid.eq(operation.as_str()))
+        .select(op::state)
+        .first(conn)
+        .optional()?;
+    Ok(state.is_some_and(|state| state.parse().is_ok_and(State::is_open)))
+}
+
+/// Operations that have not ended: the cluster of each, and its sealed context.
+///
+/// # Errors
+/// The database.
+pub fn open_contexts(conn: &mut AnyConnection) -> Result<Vec<(String, Option<Vec<u8>>)>, DbError> {
+    Ok(op::conductor_operation
+        .filter(op::state.eq_any(State::OPEN.iter().map(|state| state.as_str())))
+        .select((op::cluster_uuid, op::context))
+        .load(conn)?)
 }
 
 /// Whether an operation is open and its caller has no answer.
@@ -140,7 +164,7 @@ pub fn waiting_groups(conn: &mut AnyConnection, cluster: &str) -> Result<Vec<Nod
         .iter()
         .filter_map(|args| Args::from_bytes(args).ok())
         .filter(|args| args.started.is_none())
-        .filter_map(|args| args.work.node_group().cloned())
+        .filter_map(|args| args.work.workflow().node_group().cloned())
         .collect())
 }
 

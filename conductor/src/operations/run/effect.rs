@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use magnum_common::context::RequestContext;
 use magnum_common::error::{ErrorClass, Fault};
-use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, Task, limits};
+use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, limits};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +17,7 @@ use crate::operations::material::{self, Material};
 use crate::operations::progress::Reporter;
 use crate::operations::retry::{Failure, FailureClass};
 use crate::workflows::choose_driver::Wanted;
-use crate::workflows::{self, DriverRef, Step, Work, capability};
+use crate::workflows::{self, DriverRef, Step};
 
 /// How long a driver that was told to stop may take to do so before its future is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(2);
@@ -50,17 +50,8 @@ impl Run {
                     Err(fault) => Effect::Failed(permanent(fault.message)),
                 }
             }
-            Step::CreateCluster
-            | Step::UpdateCluster
-            | Step::DeleteCluster
-            | Step::ResizeCluster
-            | Step::UpgradeCluster
-            | Step::CreateNodeGroup
-            | Step::UpdateNodeGroup
-            | Step::DeleteNodeGroup
-            | Step::RotateCa
-            | Step::RotateCredential => self.call_driver(material).await,
             Step::GenerateCertificates => self.generate_certificates(material).await,
+            Step::CallDriver(_) => self.call_driver(material).await,
         }
     }
 
@@ -68,43 +59,12 @@ impl Run {
     fn able(&self, driver: DriverRef, material: &Material) -> Effect {
         let loaded = self.engine.drivers.get(&driver);
         let able = loaded.map_or(Ok(()), |loaded| {
-            capability::check(&self.operation.args.work, &material.node_groups, loaded.info())
+            let request = self.operation.args.work.workflow();
+            request.supported(&material.node_groups, loaded.info())
         });
         match able {
             Ok(()) => Effect::Chosen(driver),
             Err(fault) => Effect::Refused(fault),
-        }
-    }
-
-    /// The task for the driver.
-    fn task<'a>(&'a self, material: &'a Material) -> Task<'a> {
-        match &self.operation.args.work {
-            Work::ClusterCreate { .. } => Task::Create,
-            Work::ClusterUpdate { .. } => Task::Update,
-            Work::ClusterDelete {} => Task::Delete,
-            Work::ClusterResize {
-                node_group,
-                nodes_to_remove,
-                ..
-            } => Task::Resize {
-                node_group,
-                remove: nodes_to_remove,
-            },
-            Work::ClusterUpgrade {
-                node_group,
-                max_batch_size,
-                ..
-            } => Task::Upgrade {
-                // An upgrade does not begin without.
-                to: material.upgrade_to.as_ref().unwrap_or(&material.template),
-                node_group,
-                max_batch_size: *max_batch_size,
-            },
-            Work::NodegroupCreate { node_group } => Task::CreateNodeGroup(node_group),
-            Work::NodegroupUpdate { node_group } => Task::UpdateNodeGroup(node_group),
-            Work::NodegroupDelete { node_group } => Task::DeleteNodeGroup(node_group),
-            Work::RotateCaCertificate {} => Task::RotateCa,
-            Work::CredentialRotate {} => Task::RotateCredential,
         }
     }
 
@@ -160,8 +120,9 @@ impl Run {
         };
         let cancel = CancellationToken::new();
         let reporter = Reporter::new();
+        let template = material.upgrade_to.as_ref().unwrap_or(&material.template);
         let call = DriverCall {
-            task: self.task(material),
+            task: self.operation.args.work.workflow().task(template),
             cluster: &material.cluster,
             node_groups: &material.node_groups,
             template: &material.template,

@@ -10,11 +10,11 @@ use crate::operations::journal::{JournalError, Operation, read, write};
 use crate::store;
 use crate::store::certificate_removals::MadeBy;
 use crate::workflows::outcome::Consequences;
-use crate::workflows::{OperationKind, Step, Work};
+use crate::workflows::{OperationKind, Step};
 
 /// What the driver has accepted is true from now on, whether it is done yet or not.
 pub(super) fn driver_took_it(conn: &mut AnyConnection, operation: &Operation) -> Result<(), JournalError> {
-    if let Work::ClusterUpgrade { template, .. } = &operation.args.work {
+    if let Some(template) = operation.args.work.workflow().new_template() {
         store::clusters::set_template(conn, &operation.cluster, template)?;
     }
     if let Some(new) = &operation.args.certificates {
@@ -45,12 +45,12 @@ pub(super) fn leave_no_certificates(
     step: Step,
     cluster: &ClusterUuid,
 ) -> Result<(), JournalError> {
-    let made = match kind {
-        OperationKind::ClusterCreate => step == Step::GenerateCertificates,
-        OperationKind::RotateCaCertificate => {
-            matches!(step, Step::GenerateCertificates | Step::RotateCa)
+    let made = match step {
+        Step::ChooseDriver => false,
+        Step::GenerateCertificates => true,
+        Step::CallDriver(_) => {
+            kind != OperationKind::ClusterCreate && kind.steps().contains(&Step::GenerateCertificates)
         }
-        _ => false,
     };
     if made {
         let row = store::clusters::find(conn, cluster)?;
@@ -74,7 +74,7 @@ pub(super) fn complete(conn: &mut AnyConnection, operation: &Operation) -> Resul
     if status == ClusterStatus::DeleteComplete {
         return Ok(store::clusters::remove(conn, cluster)?);
     }
-    if let Work::NodegroupDelete { node_group } = &operation.args.work {
+    if let Some(node_group) = operation.args.work.removed_group() {
         store::node_groups::remove(conn, cluster, node_group)?;
     }
     let expected = kind.status(Outcome::InProgress);

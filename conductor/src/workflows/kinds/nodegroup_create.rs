@@ -1,0 +1,49 @@
+//! A new node group, whose row says the rest.
+
+use magnum_common::ids::NodeGroupUuid;
+use magnum_common::model::{Action, ClusterTemplate};
+use serde::{Deserialize, Serialize};
+
+use super::OperationKind;
+use crate::workflows::description::{
+    AnswerValue, BeginsIn, Description, GroupStatuses, Step, TimeLimit, Workflow,
+};
+use magnum_driver_api::Task;
+
+/// Arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodegroupCreate {
+    /// The group.
+    pub node_group: NodeGroupUuid,
+}
+
+impl NodegroupCreate {
+    pub(super) const DESCRIPTION: Description = Description {
+        method: "nodegroup_create",
+        steps: &[
+            Step::ChooseDriver,
+            Step::CallDriver(OperationKind::NodegroupCreate),
+        ],
+        driver_step: "create_nodegroup",
+        begins_in: BeginsIn::NotDeleting,
+        refused_as: "Creating a nodegroup of a cluster",
+        action: Action::Update,
+        moves_status: true,
+        group_statuses: GroupStatuses::OfGroup(Action::Create),
+        is_put_back_when_unsupported: false,
+        time_limit: TimeLimit::Update,
+        timed_out_as: "updated",
+        answer: AnswerValue::NodeGroup,
+        notification: "update",
+    };
+}
+
+impl Workflow for NodegroupCreate {
+    fn task<'a>(&'a self, _template: &'a ClusterTemplate) -> Task<'a> {
+        Task::CreateNodeGroup(&self.node_group)
+    }
+
+    fn node_group(&self) -> Option<&NodeGroupUuid> {
+        Some(&self.node_group)
+    }
+}
