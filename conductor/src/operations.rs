@@ -16,6 +16,7 @@
 //! | [`journal`] | the table and its events |
 //! | [`lease`], [`keeper`] | ownership, and keeping it |
 //! | [`executor`], [`run`] | claiming, and walking one operation through its steps |
+//! | [`material`], [`request_context`] | what a step begins with |
 //! | [`settle`] | what is written together with an end |
 //! | [`answer`], [`replies`], [`monitor`] | answers of calls, and signs of life until then |
 //! | [`sweep`] | what nobody's lease covers |
@@ -39,6 +40,7 @@ pub mod monitor;
 pub mod notice;
 pub mod progress;
 pub mod replies;
+pub mod request_context;
 pub mod retry;
 pub mod run;
 pub mod settle;

@@ -5,6 +5,7 @@
 //! raced with another conductor, or the database does not take a value), its messages are accepted one by one,
 //! so a bad one harms only itself.
 
+mod decide;
 mod rows;
 mod snapshot;
 
@@ -310,7 +311,7 @@ fn accept_wave(
             accepted.push((known, None));
             continue;
         }
-        let mut plan = snapshot.plan(&one.incoming, drivers);
+        let mut plan = decide::plan(&snapshot, &one.incoming, drivers);
         let row = new_operation(one, &plan, now);
         let recorded = Accepted::Recorded {
             operation: one.id.clone(),
@@ -318,7 +319,7 @@ fn accept_wave(
             answered: row.reply_pending,
         };
         let told = if tell {
-            snapshot.told(&one.incoming, &plan)
+            decide::notice(&snapshot, &one.incoming, &plan)
         } else {
             None
         };

@@ -121,6 +121,19 @@ impl Command {
         }
     }
 
+    /// Whether it makes its cluster.
+    pub const fn creates_cluster(&self) -> bool {
+        matches!(self, Self::ClusterCreate(_))
+    }
+
+    /// The node group that it makes.
+    pub fn new_group(&self) -> Option<&NodeGroup> {
+        match self {
+            Self::NodegroupCreate(_, group) => Some(group),
+            _ => None,
+        }
+    }
+
     /// Whether planning it looks at the cluster's node groups.
     pub const fn needs_node_groups(&self) -> bool {
         !matches!(

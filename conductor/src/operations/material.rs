@@ -1,13 +1,15 @@
-//! What a step works with: read in the transaction that writes its intent.
+//! The beginning of a step: its intent is written, and what its effect needs is read, in one transaction.
+//!
+//! Not every step begins. Instead the operation may end (a delete or an operator stops it, its cluster is gone), fail
+//! (no time is left, too many conductors died with it), or be refused (its turn has come, and the rows do not allow it
+//! any more). The first step of an operation that had to wait for its turn also starts it: the rows show it from then
+//! on, and the journal has the way back.
 
 use std::time::Duration;
 
-use crate::seal::JournalKey;
-use magnum_common::context::{Caller, RequestContext};
 use magnum_common::error::{ErrorClass, Exception, Fault};
-use magnum_common::ids::RequestId;
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
-use magnum_db::AnyConnection;
+use magnum_db::{AnyConnection, DbError};
 
 use super::engine::Timing;
 use super::journal::{JournalError, Operation, Unreadable, fenced, read};
@@ -22,7 +24,7 @@ use crate::workflows::{Args, DriverRef, OperationKind, Step, rules};
 /// The rows of the cluster, and how much time is left.
 #[derive(Debug, Clone)]
 pub struct Material {
-    /// The cluster.
+    /// The cluster. Of a rotation with the new certificates, which its row gets when the driver has taken them.
     pub cluster: Cluster,
     /// Its node groups.
     pub node_groups: Vec<NodeGroup>,
@@ -34,7 +36,7 @@ pub struct Material {
     pub started: Option<Args>,
     /// The driver that built it.
     pub pinned: Option<DriverRef>,
-    /// Until the deadline.
+    /// Until the deadline; `None` without one.
     pub time_left: Option<Duration>,
     /// Panics so far.
     pub panics: u32,
@@ -53,7 +55,10 @@ pub enum Begin {
     Refuse(Fault),
 }
 
-/// Writes the intent of `step` and reads what it needs.
+/// Writes the intent of `step` and reads what it needs. The transaction is the caller's.
+///
+/// # Errors
+/// The lease is lost, the database fails, or the rows have changed since they were read ([`JournalError::Stale`]).
 pub fn begin(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -61,90 +66,136 @@ pub fn begin(
     step: Step,
     timing: &Timing,
 ) -> Result<Begin, JournalError> {
-    if fenced::intent(conn, lease, step)?.stop_requested {
-        return settle::stopped(conn, lease, operation).map(Begin::Ended);
+    match read_material(conn, lease, operation, step, timing) {
+        Ok(material) => Ok(Begin::Go(Box::new(material))),
+        Err(NotBegun::Instead(begin)) => Ok(*begin),
+        Err(NotBegun::Journal(error)) => Err(error),
     }
-    let left = fenced::start_deadline(conn, lease, timing.time_limit(&operation.args))?;
-    if left.is_some_and(|left| left <= 0) {
-        return Ok(Begin::Fail(Failure {
+}
+
+/// Why there is no material.
+enum NotBegun {
+    /// What happens instead: never [`Begin::Go`].
+    Instead(Box<Begin>),
+    Journal(JournalError),
+}
+
+impl From<Begin> for NotBegun {
+    fn from(begin: Begin) -> Self {
+        Self::Instead(Box::new(begin))
+    }
+}
+
+impl From<JournalError> for NotBegun {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error)
+    }
+}
+
+impl From<DbError> for NotBegun {
+    fn from(error: DbError) -> Self {
+        Self::Journal(error.into())
+    }
+}
+
+fn read_material(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    operation: &Operation,
+    step: Step,
+    timing: &Timing,
+) -> Result<Material, NotBegun> {
+    if fenced::intent(conn, lease, step)?.stop_requested {
+        return Err(Begin::Ended(settle::stopped(conn, lease, operation)?).into());
+    }
+    let time_left = time_left(conn, lease, operation, timing)?;
+    let panics = panics(conn, operation, &timing.limits)?;
+    let Some(cluster) = store::clusters::find(conn, &operation.cluster)? else {
+        return Err(Begin::Ended(settle::cluster_gone(conn, lease, operation)?).into());
+    };
+    let node_groups = store::node_groups::of(conn, &operation.cluster)?;
+    let (mut cluster, node_groups, started) = if operation.args.started.is_some() {
+        (cluster, node_groups, None)
+    } else {
+        let args = start_now(conn, lease, operation, &cluster, &node_groups)?;
+        let cluster = store::clusters::find(conn, &operation.cluster)?.ok_or(JournalError::Stale)?;
+        let node_groups = store::node_groups::of(conn, &operation.cluster)?;
+        (cluster, node_groups, Some(args))
+    };
+    if let Some(new) = &operation.args.certificates {
+        new.clone().apply(&mut cluster);
+    }
+    Ok(Material {
+        template: template(conn, operation, &cluster)?,
+        upgrade_to: upgrade_to(conn, operation)?,
+        pinned: store::cluster_driver::find(conn, &operation.cluster)?,
+        cluster,
+        node_groups,
+        started,
+        time_left,
+        panics,
+    })
+}
+
+/// Until the deadline, which the first step of an operation sets.
+fn time_left(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    operation: &Operation,
+    timing: &Timing,
+) -> Result<Option<Duration>, NotBegun> {
+    let left_ms = fenced::start_deadline(conn, lease, timing.time_limit(&operation.args))?;
+    if left_ms.is_some_and(|left| left <= 0) {
+        let failure = Failure {
             class: FailureClass::TimedOut,
             reason: timing.timed_out(&operation.args),
-        }));
+        };
+        return Err(Begin::Fail(failure).into());
     }
+    Ok(left_ms.map(|left| Duration::from_millis(left.unsigned_abs())))
+}
+
+/// Panics so far, unless attempts ended too often without a word: then the driver is not called again.
+fn panics(conn: &mut AnyConnection, operation: &Operation, limits: &retry::Limits) -> Result<u32, NotBegun> {
     let panics = read::panics(conn, operation.id.as_str())?;
     let history = History {
         attempts: operation.attempts,
         failures: operation.failures,
         panics,
     };
-    if retry::lost_too_often(history, &timing.limits) {
-        return Ok(Begin::Fail(permanent(format!(
+    if retry::lost_too_often(history, limits) {
+        return Err(permanent(format!(
             "Conductors ended {} times while they worked on this; the driver may be the cause.",
             operation.attempts
-        ))));
+        ))
+        .into());
     }
-    let Some(mut cluster) = store::clusters::find(conn, &operation.cluster)? else {
-        return settle::cluster_gone(conn, lease, operation).map(Begin::Ended);
-    };
-    let mut node_groups = store::node_groups::of(conn, &operation.cluster)?;
-    let mut started = None;
-    if operation.args.started.is_none() {
-        let start = rules::allowed(operation.kind, cluster.status)
-            .and_then(|()| start(&operation.args.work, &cluster, &node_groups));
-        match start {
-            Ok(start) => {
-                started = Some(record_start(conn, lease, operation, &start)?);
-                cluster = store::clusters::find(conn, &operation.cluster)?.ok_or(JournalError::Stale)?;
-                node_groups = store::node_groups::of(conn, &operation.cluster)?;
-            }
-            Err(fault)
-                if fault.exception == Exception::NodeGroupNotFound
-                    && operation.kind == OperationKind::NodegroupDelete =>
-            {
-                return settle::group_gone(conn, lease, operation).map(Begin::Ended);
-            }
-            Err(fault) => return Ok(Begin::Refuse(fault)),
-        }
-    }
-    let template = match store::clusters::template(conn, &cluster.cluster_template_id)? {
-        Some(template) => template,
-        // A delete must be possible whatever became of the template.
-        None if operation.kind == OperationKind::ClusterDelete => {
-            ClusterTemplate::new(cluster.cluster_template_id.clone())
-        }
-        None => {
-            let fault = Fault::cluster_template_not_found(cluster.cluster_template_id.as_str());
-            return Ok(Begin::Fail(permanent(fault.message)));
-        }
-    };
-    let upgrade_to = match operation.args.work.workflow().new_template() {
-        Some(template) => match store::clusters::template(conn, template)? {
-            Some(template) => Some(template),
-            None => {
-                return Ok(Begin::Refuse(Fault::cluster_template_not_found(
-                    template.as_str(),
-                )));
-            }
-        },
-        None => None,
-    };
-    if let Some(new) = &operation.args.certificates {
-        // What the driver is to bring to the cluster; the row follows when it has taken them.
-        new.clone().apply(&mut cluster);
-    }
-    Ok(Begin::Go(Box::new(Material {
-        node_groups,
-        upgrade_to,
-        started,
-        pinned: store::cluster_driver::find(conn, &operation.cluster)?,
-        time_left: left.map(|left| Duration::from_millis(left.unsigned_abs())),
-        cluster,
-        template,
-        panics,
-    })))
+    Ok(panics)
 }
 
-/// The operation's turn has come: the rows show it, and the journal has the way back.
+/// The operation's turn has come: the rows show it from now on, if they allow it. Returns its arguments with the way
+/// back.
+fn start_now(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    operation: &Operation,
+    cluster: &Cluster,
+    node_groups: &[NodeGroup],
+) -> Result<Args, NotBegun> {
+    let planned = rules::allowed(operation.kind, cluster.status)
+        .and_then(|()| start(&operation.args.work, cluster, node_groups));
+    match planned {
+        Ok(start) => Ok(record_start(conn, lease, operation, &start)?),
+        Err(fault) => {
+            let group_gone = fault.exception == Exception::NodeGroupNotFound;
+            if group_gone && operation.args.work.removed_group().is_some() {
+                return Err(Begin::Ended(settle::group_gone(conn, lease, operation)?).into());
+            }
+            Err(Begin::Refuse(fault).into())
+        }
+    }
+}
+
 fn record_start(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -167,31 +218,34 @@ fn record_start(
     Ok(args)
 }
 
-fn permanent(reason: String) -> Failure {
-    Failure {
-        class: FailureClass::Driver(ErrorClass::Permanent),
-        reason,
+/// The cluster's template. A delete goes on whatever became of it.
+fn template(
+    conn: &mut AnyConnection,
+    operation: &Operation,
+    cluster: &Cluster,
+) -> Result<ClusterTemplate, NotBegun> {
+    let uuid = &cluster.cluster_template_id;
+    match store::clusters::template(conn, uuid)? {
+        Some(template) => Ok(template),
+        None if operation.kind == OperationKind::ClusterDelete => Ok(ClusterTemplate::new(uuid.clone())),
+        None => Err(permanent(Fault::cluster_template_not_found(uuid.as_str()).message).into()),
     }
 }
 
-/// The context an operation was accepted with. One that an operator retries has lost its token when it ended;
-/// it gets what the journal still knows of the caller.
-pub fn context(key: &JournalKey, operation: &Operation) -> Result<RequestContext, String> {
-    let Some(sealed) = &operation.context else {
-        let caller = Caller {
-            user_id: operation.user_id.clone(),
-            project_id: operation.project_id.clone(),
-            ..Caller::default()
-        };
-        let request = operation.request_id.clone().unwrap_or_else(RequestId::random);
-        return Ok(RequestContext::for_caller(&caller, &request));
+/// The template that the cluster is to go to, if the operation is about one.
+fn upgrade_to(conn: &mut AnyConnection, operation: &Operation) -> Result<Option<ClusterTemplate>, NotBegun> {
+    let Some(uuid) = operation.args.work.workflow().new_template() else {
+        return Ok(None);
     };
-    key.open(sealed)
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .ok_or_else(|| {
-            "The request's context cannot be opened: all conductors need the same [conductor] journal_key_file, \
-             and it has to keep the old keys."
-                .to_owned()
-        })
+    match store::clusters::template(conn, uuid)? {
+        Some(template) => Ok(Some(template)),
+        None => Err(Begin::Refuse(Fault::cluster_template_not_found(uuid.as_str())).into()),
+    }
+}
+
+fn permanent(reason: String) -> Begin {
+    Begin::Fail(Failure {
+        class: FailureClass::Driver(ErrorClass::Permanent),
+        reason,
+    })
 }

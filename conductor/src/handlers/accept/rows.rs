@@ -6,7 +6,6 @@ use magnum_db::AnyConnection;
 use magnum_db::write::cluster_reservations;
 
 use super::Prepared;
-use crate::handlers::command::Command;
 use crate::handlers::plan::{Plan, Verdict, Writes};
 use crate::operations::answer::Recorded;
 use crate::operations::journal::{JournalError, NewOperation, write};
@@ -129,7 +128,7 @@ pub(super) fn end_reservations<'a>(
 ) -> Result<(), JournalError> {
     let clusters: Vec<String> = messages
         .into_iter()
-        .filter(|one| matches!(one.incoming.command, Command::ClusterCreate(_)))
+        .filter(|one| one.incoming.command.creates_cluster())
         .map(|one| clipped(one.incoming.command.cluster().as_str(), 36))
         .collect();
     Ok(cluster_reservations::remove(conn, &clusters)?)

@@ -1,4 +1,7 @@
-//! Everything the plans of a wave look at, read in few queries however large the wave is.
+//! The rows that the plans of a wave are made from, read in few queries however large the wave is.
+//!
+//! Each table is read once, for all messages together, and not at all where no message needs it. What one plan sees of
+//! it is its [`View`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,197 +12,125 @@ use magnum_db::AnyConnection;
 
 use super::{Incoming, Prepared};
 use crate::handlers::command::Command;
-use crate::handlers::plan::{OpenOperation, Plan, Verdict, View};
-use crate::handlers::{cluster_create, cluster_delete, cluster_resize, cluster_update, nodegroup, rotation};
+use crate::handlers::plan::{OpenOperation, View};
 use crate::operations::journal::{JournalError, read};
-use crate::operations::notice::{NoticeOutcome, Seen, Told};
 use crate::operations::state::State;
 use crate::store;
-use crate::workflows::{DriverRef, DriverSource, choose_driver};
+use crate::workflows::DriverRef;
 
-/// The rows.
+/// The rows, by the uuid of the cluster or of themselves.
 pub(super) struct Snapshot {
     clusters: HashMap<String, Cluster>,
     node_groups: HashMap<String, Vec<NodeGroup>>,
+    templates: HashMap<String, ClusterTemplate>,
+    /// The drivers that built the clusters.
+    pinned: HashMap<String, DriverRef>,
+    /// Operations that have not ended, in order.
+    open: HashMap<String, Vec<OpenOperation>>,
     /// Uuids of new groups that are some group's already.
     taken_groups: HashSet<String>,
-    templates: HashMap<String, ClusterTemplate>,
-    pinned: HashMap<String, DriverRef>,
-    open: HashMap<String, Vec<OpenOperation>>,
 }
 
 impl Snapshot {
-    /// Node groups are read of those clusters whose plans look at them; for notifications of all.
+    /// Reads what the plans of `fresh` look at, and, to tell of them, the node groups of all their clusters.
     pub(super) fn read(
         conn: &mut AnyConnection,
         fresh: &[&Prepared],
         tell: bool,
     ) -> Result<Self, JournalError> {
-        let of = |wanted: &dyn Fn(&Command) -> bool| -> Vec<&str> {
-            fresh
-                .iter()
-                .map(|one| &one.incoming.command)
-                .filter(|command| wanted(command))
-                .map(|command| command.cluster().as_str())
-                .collect()
+        let commands: Vec<&Command> = fresh.iter().map(|one| &one.incoming.command).collect();
+        let uuids_of = |wanted: &dyn Fn(&Command) -> bool| -> Vec<&str> {
+            let wanted = commands.iter().filter(|command| wanted(command));
+            wanted.map(|command| command.cluster().as_str()).collect()
         };
-        let is_new = |command: &Command| matches!(command, Command::ClusterCreate(_));
-        let all = of(&|_| true);
-        let existing = of(&|command| !is_new(command));
-        let with_groups = of(&|command| command.needs_node_groups() || (tell && !is_new(command)));
-        let new_groups: Vec<&str> = fresh
+        let all = uuids_of(&|_| true);
+        let existing = uuids_of(&|command| !command.creates_cluster());
+        let with_groups =
+            uuids_of(&|command| !command.creates_cluster() && (tell || command.needs_node_groups()));
+        let new_groups: Vec<&str> = commands
             .iter()
-            .filter_map(|one| match &one.incoming.command {
-                Command::NodegroupCreate(_, group) => Some(group.uuid.as_str()),
-                _ => None,
-            })
+            .filter_map(|command| command.new_group().map(|group| group.uuid.as_str()))
             .collect();
-        let clusters = if all.is_empty() {
-            HashMap::new()
-        } else {
-            store::clusters::find_many(conn, &all)?
-        };
-        let wanted_templates: HashSet<&str> = fresh
-            .iter()
-            .filter_map(|one| one.incoming.command.template().map(|uuid| uuid.as_str()))
-            .chain(
-                clusters
-                    .values()
-                    .map(|cluster| cluster.cluster_template_id.as_str()),
-            )
-            .collect();
-        let wanted_templates: Vec<&str> = wanted_templates.into_iter().collect();
-        let templates = if wanted_templates.is_empty() {
-            HashMap::new()
-        } else {
-            store::clusters::templates(conn, &wanted_templates)?
-        };
-        let node_groups = if with_groups.is_empty() {
-            HashMap::new()
-        } else {
-            store::node_groups::of_many(conn, &with_groups)?
-        };
-        let taken_groups = if new_groups.is_empty() {
-            HashSet::new()
-        } else {
-            store::node_groups::existing(conn, &new_groups)?
-        };
-        let mut open: HashMap<String, Vec<OpenOperation>> = HashMap::new();
-        let mut pinned = HashMap::new();
-        if !existing.is_empty() {
-            pinned = store::cluster_driver::find_many(conn, &existing)?;
-            for row in read::open(conn, &existing)? {
-                open.entry(row.cluster).or_default().push(OpenOperation {
-                    row: row.row,
-                    id: row.uuid.into(),
-                    kind: row.kind.parse().ok(),
-                    state: row.state.parse().unwrap_or(State::Queued),
-                });
-            }
-        }
+
+        let clusters = unless_empty(&all, |uuids| store::clusters::find_many(conn, uuids))?;
+        let templates = unless_empty(&templates_of(&commands, &clusters), |uuids| {
+            store::clusters::templates(conn, uuids)
+        })?;
         Ok(Self {
+            node_groups: unless_empty(&with_groups, |uuids| store::node_groups::of_many(conn, uuids))?,
+            taken_groups: unless_empty(&new_groups, |uuids| store::node_groups::existing(conn, uuids))?,
+            pinned: unless_empty(&existing, |uuids| store::cluster_driver::find_many(conn, uuids))?,
+            open: unless_empty(&existing, |uuids| open_operations(conn, uuids))?,
             clusters,
-            node_groups,
-            taken_groups,
             templates,
-            pinned,
-            open,
         })
     }
 
-    fn view(&self, incoming: &Incoming) -> View {
-        let uuid = incoming.command.cluster().as_str();
-        let cluster = self.clusters.get(uuid).cloned();
+    /// What the plan of `incoming` is made from.
+    pub(super) fn view(&self, incoming: &Incoming) -> View {
+        let command = &incoming.command;
+        let uuid = command.cluster().as_str();
+        let cluster = self.clusters.get(uuid);
         let find = |template: &TemplateUuid| self.templates.get(template.as_str()).cloned();
-        let named_template = incoming.command.template().and_then(find);
-        let template = match &incoming.command {
-            Command::ClusterCreate(_) => named_template.clone(),
-            _ => cluster
-                .as_ref()
-                .and_then(|cluster| find(&cluster.cluster_template_id)),
+        let named_template = command.template().and_then(find);
+        let template = if command.creates_cluster() {
+            named_template.clone()
+        } else {
+            cluster.and_then(|cluster| find(&cluster.cluster_template_id))
+        };
+        let is_shown = |cluster: &&Cluster| match command {
+            // The one method that Magnum reads the cluster for, with its tenant filter.
+            Command::ClusterDelete(_) => may_see(&incoming.context, cluster),
+            _ => true,
         };
         View {
+            cluster: cluster.filter(is_shown).cloned(),
+            node_groups: self.node_groups.get(uuid).cloned().unwrap_or_default(),
             template,
             named_template,
-            node_groups: self.node_groups.get(uuid).cloned().unwrap_or_default(),
-            group_taken: matches!(
-                &incoming.command,
-                Command::NodegroupCreate(_, group) if self.taken_groups.contains(group.uuid.as_str())
-            ),
+            group_taken: command
+                .new_group()
+                .is_some_and(|group| self.taken_groups.contains(group.uuid.as_str())),
             open: self.open.get(uuid).cloned().unwrap_or_default(),
-            cluster: cluster.filter(|cluster| match incoming.command {
-                // The one method that Magnum reads the cluster for, with its tenant filter.
-                Command::ClusterDelete(_) => may_see(&incoming.context, cluster),
-                _ => true,
-            }),
         }
     }
 
-    /// What is to be told of a planned request; none of what is done at once, or joined to another one.
-    pub(super) fn told(&self, incoming: &Incoming, plan: &Plan) -> Option<Told> {
-        let (outcome, refusal) = match &plan.verdict {
-            Verdict::Queue(_) => (NoticeOutcome::Pending, None),
-            Verdict::Refuse(fault) => (NoticeOutcome::Failure, Some(fault.clone())),
-            Verdict::Done(_) | Verdict::Merge(_) => return None,
-        };
-        let view = self.view(incoming);
-        let seen = match (&plan.writes.cluster, &incoming.command) {
-            (Some(new), _) => Some(Seen {
-                cluster: Cluster::clone(new),
-                node_groups: plan.writes.node_groups.clone(),
-            }),
-            // A refused create whose uuid is taken says nothing about the cluster that has it.
-            (None, Command::ClusterCreate(_)) => None,
-            (None, _) => view.cluster.map(|cluster| Seen {
-                cluster,
-                node_groups: view.node_groups,
-            }),
-        };
-        Some(Told {
-            kind: incoming.command.kind(),
-            outcome,
-            cluster: incoming.command.cluster().clone(),
-            seen,
-            context: incoming.context.clone(),
-            refusal,
-        })
+    /// The driver that built the cluster of `command`.
+    pub(super) fn pinned(&self, command: &Command) -> Option<&DriverRef> {
+        self.pinned.get(command.cluster().as_str())
     }
+}
 
-    pub(super) fn plan(&self, incoming: &Incoming, drivers: &dyn DriverSource) -> Plan {
-        let view = self.view(incoming);
-        let mut plan = match &incoming.command {
-            Command::ClusterCreate(create) => {
-                cluster_create::plan(create, incoming.context.project_id(), &view)
-            }
-            Command::ClusterUpdate(update) => cluster_update::plan(update, &view),
-            Command::ClusterDelete(uuid) => cluster_delete::plan(uuid, &view),
-            Command::ClusterResize(resize) => cluster_resize::plan(resize, &view),
-            Command::ClusterUpgrade(upgrade) => cluster_resize::plan_upgrade(upgrade, &view),
-            Command::NodegroupCreate(cluster, group) => nodegroup::plan_create(cluster, group, &view),
-            Command::NodegroupUpdate(cluster, uuid, wanted) => {
-                nodegroup::plan_update(cluster, uuid, wanted, &view)
-            }
-            Command::NodegroupDelete(cluster, uuid) => nodegroup::plan_delete(cluster, uuid, &view),
-            Command::RotateCaCertificate(cluster) => rotation::plan_ca(cluster, &view),
-            Command::CredentialRotate(cluster) => rotation::plan_credential(cluster, &view),
-        };
-        if let Verdict::Queue(work) = &plan.verdict {
-            let pinned = self.pinned.get(incoming.command.cluster().as_str());
-            // A driver that cannot be found is the workflow's failure to report, with a status a user can see.
-            let wanted = choose_driver::Wanted::by(incoming.command.kind());
-            let driver = choose_driver::foresee(drivers, view.template.as_ref(), wanted, pinned);
-            // One that is loaded here can be asked what it is able to; one that is not, when it is found.
-            let unable = driver
-                .as_ref()
-                .and_then(|driver| drivers.get(driver))
-                .and_then(|driver| work.workflow().supported(&view.node_groups, driver.info()).err());
-            if let Some(fault) = unable {
-                return Plan::refuse(fault);
-            }
-            plan.writes.driver = driver;
-        }
-        plan
+/// No query where nothing is wanted.
+fn unless_empty<T: Default, E>(uuids: &[&str], read: impl FnOnce(&[&str]) -> Result<T, E>) -> Result<T, E> {
+    if uuids.is_empty() {
+        return Ok(T::default());
     }
+    read(uuids)
+}
+
+/// The templates that commands name, and those of the clusters; each once.
+fn templates_of<'a>(commands: &[&'a Command], clusters: &'a HashMap<String, Cluster>) -> Vec<&'a str> {
+    let named = commands.iter().filter_map(|command| command.template());
+    let in_use = clusters.values().map(|cluster| &cluster.cluster_template_id);
+    let unique: HashSet<&str> = named.chain(in_use).map(|uuid| uuid.as_str()).collect();
+    unique.into_iter().collect()
+}
+
+fn open_operations(
+    conn: &mut AnyConnection,
+    clusters: &[&str],
+) -> Result<HashMap<String, Vec<OpenOperation>>, JournalError> {
+    let mut open: HashMap<String, Vec<OpenOperation>> = HashMap::new();
+    for row in read::open(conn, clusters)? {
+        open.entry(row.cluster).or_default().push(OpenOperation {
+            row: row.row,
+            id: row.uuid.into(),
+            kind: row.kind.parse().ok(),
+            state: row.state.parse().unwrap_or(State::Queued),
+        });
+    }
+    Ok(open)
 }
 
 /// Magnum's tenant filter: everything for an admin who asked for all tenants, else the project's own.

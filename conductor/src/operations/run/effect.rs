@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Run, permanent};
 use crate::certificates::CertificateRefs;
-use crate::operations::material::{self, Material};
+use crate::operations::material::Material;
 use crate::operations::progress::Reporter;
+use crate::operations::request_context;
 use crate::operations::retry::{Failure, FailureClass};
 use crate::workflows::choose_driver::Wanted;
 use crate::workflows::{self, DriverRef, Step};
@@ -94,7 +95,7 @@ impl Run {
 
     /// The context of the request; without it nothing can be done yet.
     fn context(&self) -> Result<RequestContext, Effect> {
-        material::context(&self.engine.key, &self.operation).map_err(|reason| {
+        request_context::of(&self.operation, &self.engine.key).map_err(|reason| {
             Effect::Failed(Failure {
                 class: FailureClass::Driver(ErrorClass::Transient),
                 reason,

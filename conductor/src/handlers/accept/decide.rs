@@ -1,0 +1,97 @@
+//! What becomes of each message of a wave: its plan, made by the handler of its method, with the driver that shall
+//! carry it out; and what is told of it.
+
+use magnum_common::error::Fault;
+use magnum_common::model::Cluster;
+
+use super::Incoming;
+use super::snapshot::Snapshot;
+use crate::handlers::command::Command;
+use crate::handlers::plan::{Plan, Verdict, View};
+use crate::handlers::{cluster_create, cluster_delete, cluster_resize, cluster_update, nodegroup, rotation};
+use crate::operations::notice::{NoticeOutcome, Seen, Told};
+use crate::workflows::{DriverRef, DriverSource, Work, choose_driver};
+
+/// The plan for `incoming`.
+pub(super) fn plan(snapshot: &Snapshot, incoming: &Incoming, drivers: &dyn DriverSource) -> Plan {
+    let view = snapshot.view(incoming);
+    let mut plan = by_handler(incoming, &view);
+    let Verdict::Queue(work) = &plan.verdict else {
+        return plan;
+    };
+    // A driver that cannot be found is the workflow's failure to report, with a status that a user can see.
+    let wanted = choose_driver::Wanted::by(work.kind());
+    let pinned = snapshot.pinned(&incoming.command);
+    let driver = choose_driver::foresee(drivers, view.template.as_ref(), wanted, pinned);
+    if let Err(fault) = supported(work, driver.as_ref(), drivers, &view) {
+        return Plan::refuse(fault);
+    }
+    plan.writes.driver = driver;
+    plan
+}
+
+fn by_handler(incoming: &Incoming, view: &View) -> Plan {
+    match &incoming.command {
+        Command::ClusterCreate(create) => cluster_create::plan(create, incoming.context.project_id(), view),
+        Command::ClusterUpdate(update) => cluster_update::plan(update, view),
+        Command::ClusterDelete(uuid) => cluster_delete::plan(uuid, view),
+        Command::ClusterResize(resize) => cluster_resize::plan(resize, view),
+        Command::ClusterUpgrade(upgrade) => cluster_resize::plan_upgrade(upgrade, view),
+        Command::NodegroupCreate(cluster, group) => nodegroup::plan_create(cluster, group, view),
+        Command::NodegroupUpdate(cluster, uuid, wanted) => {
+            nodegroup::plan_update(cluster, uuid, wanted, view)
+        }
+        Command::NodegroupDelete(cluster, uuid) => nodegroup::plan_delete(cluster, uuid, view),
+        Command::RotateCaCertificate(cluster) => rotation::plan_ca(cluster, view),
+        Command::CredentialRotate(cluster) => rotation::plan_credential(cluster, view),
+    }
+}
+
+/// A driver that is loaded here can be asked for its capabilities; another one is asked when it is found.
+fn supported(
+    work: &Work,
+    driver: Option<&DriverRef>,
+    drivers: &dyn DriverSource,
+    view: &View,
+) -> Result<(), Fault> {
+    match driver.and_then(|driver| drivers.get(driver)) {
+        Some(loaded) => work.workflow().supported(&view.node_groups, loaded.info()),
+        None => Ok(()),
+    }
+}
+
+/// The notice of a planned request; none of what is done at once, or joined to another one.
+pub(super) fn notice(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> Option<Told> {
+    let (outcome, refusal) = match &plan.verdict {
+        Verdict::Queue(_) => (NoticeOutcome::Pending, None),
+        Verdict::Refuse(fault) => (NoticeOutcome::Failure, Some(fault.clone())),
+        Verdict::Done(_) | Verdict::Merge(_) => return None,
+    };
+    Some(Told {
+        kind: incoming.command.kind(),
+        outcome,
+        cluster: incoming.command.cluster().clone(),
+        seen: seen(snapshot, incoming, plan),
+        context: incoming.context.clone(),
+        refusal,
+    })
+}
+
+/// The cluster that a notice shows: the new one, else the one that there is.
+fn seen(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> Option<Seen> {
+    if let Some(new) = &plan.writes.cluster {
+        return Some(Seen {
+            cluster: Cluster::clone(new),
+            node_groups: plan.writes.node_groups.clone(),
+        });
+    }
+    // A refused create whose uuid is taken says nothing about the cluster that has it.
+    if incoming.command.creates_cluster() {
+        return None;
+    }
+    let view = snapshot.view(incoming);
+    view.cluster.map(|cluster| Seen {
+        cluster,
+        node_groups: view.node_groups,
+    })
+}

@@ -1,0 +1,32 @@
+//! The context of the request that an operation came from, opened from the journal.
+
+use crate::seal::JournalKey;
+use magnum_common::context::{Caller, RequestContext};
+use magnum_common::ids::RequestId;
+
+use super::journal::Operation;
+
+/// The context that `operation` was accepted with. One that an operator retries has lost its token when it ended; it
+/// gets what the journal still knows of the caller.
+///
+/// # Errors
+/// What an operator has to do: the journal key of this conductor does not open it.
+pub fn of(operation: &Operation, key: &JournalKey) -> Result<RequestContext, String> {
+    let Some(sealed) = &operation.context else {
+        let caller = Caller {
+            user_id: operation.user_id.clone(),
+            project_id: operation.project_id.clone(),
+            ..Caller::default()
+        };
+        let request = operation.request_id.clone().unwrap_or_else(RequestId::random);
+        return Ok(RequestContext::for_caller(&caller, &request));
+    };
+    key.open(sealed)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .ok_or_else(|| {
+            "The request's context cannot be opened: all conductors need the same [conductor] journal_key_file, \
+             and it has to keep the old keys."
+                .to_owned()
+        })
+}
