@@ -6,6 +6,7 @@
 //! a file of three lines in `tests/fuzz/fuzz_targets` with its `[[bin]]`. This file is compiled there too, so it names
 //! no other module of the harness.
 
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use std::io::Write as _;
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
@@ -22,7 +23,6 @@ use magnum_config::value::Keyword as _;
 use magnum_config::{ConfigArgs, Settings, X509Extension, X509KeyUsage};
 use magnum_objects::VersionedObject;
 use magnum_rpc::{RawMessage, WireReply, WireRequest, decode};
-use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use x509_cert::Certificate;
 use x509_cert::der::{Decode as _, DecodePem as _};
 use x509_cert::ext::pkix::BasicConstraints;

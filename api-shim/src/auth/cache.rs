@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use aws_lc_rs::digest;
 use magnum_common::clock::utc_now;
 use magnum_common::secret::Secret;
 use magnum_config::KeystoneAuthtokenSection;
 use magnum_openstack::{Keystone, ServiceError};
 use moka::Expiry;
 use moka::future::Cache;
-use ring::digest;
 
 use crate::metric_definitions::{self as metrics, Validation};
 

@@ -9,12 +9,12 @@
 
 use std::time::Duration;
 
+use aws_lc_rs::{digest, hmac};
 use chacha20poly1305::aead::{Aead, Generate, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use magnum_common::clock::utc_now;
 use magnum_common::secret::Secret;
 use magnum_config::KeystoneAuthtokenSection;
-use ring::{digest, hmac};
 
 use super::memcached::Memcached;
 

@@ -1,4 +1,4 @@
-//! TLS for the API's own socket: rustls with ring, TLS 1.2 and 1.3, HTTP/1.1.
+//! TLS for the API's own socket: rustls with AWS-LC, TLS 1.2 and 1.3, HTTP/1.1.
 //!
 //! Certificate and key are files in PEM. They are read at start, where a file that cannot be used is an error that
 //! names it, and again on request: then a file that cannot be used leaves what was.
@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use magnum_config::ApiSection;
 use rustls::ServerConfig;
-use rustls::crypto::ring;
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
@@ -80,7 +80,7 @@ fn read(api: &ApiSection) -> Result<ServerConfig, TlsError> {
     }
     let key = PrivateKeyDer::from_pem_file(key)
         .map_err(|error| wrong("ssl_key_file", key, in_words(&error, "private key")))?;
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
         .map_err(TlsError::Pair)?;

@@ -1,8 +1,8 @@
 //! Other OpenStack services, asked as the service user of `[keystone_auth]`, or as whoever has a token.
 //!
 //! A thin client of our own: `openstack_sdk` knows no key manager, wants a `clouds.yaml` and brings its own idea of
-//! state; what is needed here is one token, one catalog look-up and plain JSON. Over hyper rather than `reqwest`, whose
-//! TLS takes its crypto provider from the process or from aws-lc, and panics where it finds neither.
+//! state; what is needed here is one token, one catalog look-up and plain JSON. Over hyper: a connector with
+//! our own TLS configuration is all that `reqwest` would add to it.
 //!
 //! Guarantees: one token for all, renewed before it expires and when a service refuses it; every request ends within
 //! `[keystone_auth] timeout` (`[keystone_authtoken] http_connect_timeout` where tokens are validated), or twice that

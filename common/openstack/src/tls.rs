@@ -1,4 +1,4 @@
-//! TLS towards Keystone and the services, from the options of the section that has the service user. Rustls with ring,
+//! TLS towards Keystone and the services, from the options of the section that has the service user. Rustls with AWS-LC,
 //! as everywhere.
 
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use magnum_common::error::with_causes;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
-use rustls::crypto::ring;
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{AlertDescription, ClientConfig, RootCertStore};
@@ -36,7 +36,7 @@ pub struct Trust {
 pub(super) fn config(trust: &Trust) -> Result<ClientConfig, ServiceError> {
     let section = trust.section;
     let fault = |option: &str, error: &(dyn Error + 'static)| fault(section, option, error);
-    let provider = Arc::new(ring::default_provider());
+    let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = if trust.insecure {
         tracing::warn!("[{section}] insecure: the certificates of Keystone and the services are not checked");
         WithoutAuthorities::new(&provider, Verdict::Accepted)

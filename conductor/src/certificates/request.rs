@@ -1,10 +1,10 @@
 //! A certificate request (PKCS#10): taking it apart, and whether whoever made it has its key.
 
+use aws_lc_rs::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use const_oid::ObjectIdentifier;
 use const_oid::db::rfc5912::ID_EXTENSION_REQ;
 use der::asn1::{Any, AnyRef, BitStringRef, SetOfVec, UintRef};
 use der::{Decode, Encode, Reader, Sequence, SliceReader, Tag, Tagged};
-use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use spki::{AlgorithmIdentifierRef, SubjectPublicKeyInfoRef};
 use x509_cert::attr::Attribute;
 use x509_cert::ext::Extension;

@@ -227,7 +227,7 @@ pub(super) fn key_id(public_key: &[u8]) -> der::Result<Vec<u8>> {
     let info = SubjectPublicKeyInfoRef::from_der(public_key)?;
     let bits = info.subject_public_key.raw_bytes();
     Ok(
-        ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, bits)
+        aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA1_FOR_LEGACY_USE_ONLY, bits)
             .as_ref()
             .to_vec(),
     )

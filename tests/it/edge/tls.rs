@@ -15,7 +15,7 @@ use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
@@ -39,7 +39,7 @@ fn launch(deployment: &Deployment, port: u16, certificate: &Path, key: &Path) ->
 async fn ask(authority: &Authority, port: u16) -> Result<String> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(authority.certificate())?)?;
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
         .with_no_client_auth();

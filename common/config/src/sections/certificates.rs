@@ -112,7 +112,7 @@ section! {
         ];
         /// Days that CAs and certificates are valid.
         term_of_validity: u32 as Int<1, 36_500> = 1825;
-        /// Bits of generated RSA keys.
-        rsa_key_size: u32 as Int<2048, 16_384> = 2048;
+        /// Bits of generated RSA keys: 2048, 3072, 4096 or 8192; what lies between gets the next of them.
+        rsa_key_size: u32 as Int<2048, 8192> = 2048;
     }
 }

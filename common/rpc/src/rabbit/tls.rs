@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
-use rustls::crypto::ring;
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
@@ -24,7 +24,7 @@ pub(super) fn connector(options: &RabbitOptions) -> Result<Option<ClientConfig>,
     if !options.ssl {
         return Ok(None);
     }
-    let provider = Arc::new(ring::default_provider());
+    let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match &options.ssl_ca_file {
         Some(path) => {
             let mut roots = RootCertStore::empty();
