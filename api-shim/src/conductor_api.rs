@@ -13,6 +13,7 @@ use magnum_config::Settings;
 use magnum_objects::records::Certificate;
 use magnum_objects::{self as objects, Received};
 use magnum_rpc::{CallError, PublishError, RpcClient, Transport};
+use magnum_telemetry::field;
 use serde_json::{Map, Value, json};
 
 use crate::validation::actions::Resize;
@@ -266,13 +267,13 @@ impl ConductorApi {
         args: Value,
     ) -> Result<MessageId, PublishError> {
         let id = self.rpc.cast(context, method, map_of(args)).await?;
-        tracing::info!(rpc.method = method, message.id = %id, "handed to the conductors");
+        tracing::info!({ field::RPC_METHOD } = method, { field::MESSAGE } = %id, "handed to the conductors");
         Ok(id)
     }
 
     async fn call(&self, context: &RequestContext, method: &str, args: Value) -> Result<Value, CallError> {
         let answer = self.rpc.call(context, method, map_of(args)).await?;
-        tracing::info!(rpc.method = method, "answered by a conductor");
+        tracing::info!({ field::RPC_METHOD } = method, "answered by a conductor");
         Ok(answer)
     }
 }

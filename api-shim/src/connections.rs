@@ -41,6 +41,7 @@ pub use self::stream::Patience;
 use self::stream::{Signs, Watched};
 pub use self::tls::{Tls, TlsError};
 use crate::metric_definitions::OpenConnection;
+use magnum_telemetry::field;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -188,8 +189,8 @@ where
                 };
                 match shaken {
                     Ok(Ok(stream)) => self.http(stream, peers(true)).await,
-                    Ok(Err(error)) => tracing::debug!(client.address = %client, %error, "no TLS"),
-                    Err(_) => tracing::debug!(client.address = %client, "the TLS handshake took too long"),
+                    Ok(Err(error)) => tracing::debug!({ field::CLIENT } = %client, %error, "no TLS"),
+                    Err(_) => tracing::debug!({ field::CLIENT } = %client, "the TLS handshake took too long"),
                 }
             }
         }
@@ -242,7 +243,7 @@ where
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(client.address = %peers.client, %error, "a connection ended early");
+            tracing::debug!({ field::CLIENT } = %peers.client, %error, "a connection ended early");
         }
     }
 }

@@ -25,6 +25,7 @@ use axum::response::Response;
 use ipnet::IpNet;
 use magnum_common::clock;
 use magnum_config::HealthcheckSection;
+use magnum_telemetry::field;
 use maud::{DOCTYPE, html};
 use serde_json::{Value, json};
 
@@ -191,7 +192,7 @@ pub async fn answer(State(health): State<Arc<Health>>, request: Request, next: N
     let findings = health.findings(port).await;
     let response = health.answer(request.method(), request.headers(), &findings);
     tracing::debug!(
-        http.status = response.status().as_u16(),
+        { field::HTTP_STATUS } = response.status().as_u16(),
         reasons = reasons(&findings).join(", "),
         "health was asked for"
     );

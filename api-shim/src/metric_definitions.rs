@@ -1,10 +1,11 @@
-//! The metrics of this program, by name.
+//! The metrics of the API: names, kinds and meanings, in one place; `docs/metrics.md` is the same list.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use magnum_telemetry::metric::{self, Kind, Metric};
+use metrics::{counter, gauge, histogram};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 const REQUESTS: &str = "magnum_api_requests_total";
@@ -15,6 +16,58 @@ const VALIDATIONS: &str = "magnum_api_token_validations_total";
 const VALIDATION_DURATION: &str = "magnum_api_token_validation_duration_seconds";
 const REMEMBERED: &str = "magnum_api_token_cache_hits_total";
 const LOOKUPS: &str = "magnum_api_lookup_duration_seconds";
+
+/// All of them.
+pub const ALL: &[Metric] = &[
+    Metric {
+        name: REQUESTS,
+        kind: Kind::Counter,
+        labels: &["method", "route", "status"],
+        meaning: "Requests answered",
+    },
+    Metric {
+        name: DURATION,
+        kind: Kind::Seconds,
+        labels: &["method", "route"],
+        meaning: "Time from request to response",
+    },
+    Metric {
+        name: LIMITED,
+        kind: Kind::Counter,
+        labels: &["by"],
+        meaning: "Requests refused with 429, by what was limited: project, address",
+    },
+    Metric {
+        name: CONNECTIONS,
+        kind: Kind::Gauge,
+        labels: &[],
+        meaning: "Open connections, those of the admin interface included",
+    },
+    Metric {
+        name: VALIDATIONS,
+        kind: Kind::Counter,
+        labels: &["result"],
+        meaning: "Tokens that Keystone was asked about: valid, invalid, failed",
+    },
+    Metric {
+        name: VALIDATION_DURATION,
+        kind: Kind::Seconds,
+        labels: &[],
+        meaning: "Time that asking Keystone about a token took, retries included",
+    },
+    Metric {
+        name: REMEMBERED,
+        kind: Kind::Counter,
+        labels: &["cache"],
+        meaning: "Tokens that needed no question to Keystone, by where they were known: process, memcached",
+    },
+    Metric {
+        name: LOOKUPS,
+        kind: Kind::Seconds,
+        labels: &["service", "outcome"],
+        meaning: "Time that other services took to answer a look-up, by service and whether the answer could be used",
+    },
+];
 
 static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
 
@@ -36,35 +89,7 @@ pub fn rendered() -> Option<String> {
 
 /// Describes all metrics to the recorder, once at start.
 pub fn describe() {
-    describe_counter!(REQUESTS, "Requests answered, by method, route and status");
-    describe_histogram!(
-        DURATION,
-        metrics::Unit::Seconds,
-        "Time from request to answer, by method and route"
-    );
-    describe_counter!(LIMITED, "Requests refused with 429, by what was limited");
-    describe_gauge!(
-        CONNECTIONS,
-        "Open connections, those of the admin interface included"
-    );
-    describe_counter!(
-        VALIDATIONS,
-        "Tokens asked about at Keystone, by result: valid, invalid, failed"
-    );
-    describe_histogram!(
-        VALIDATION_DURATION,
-        metrics::Unit::Seconds,
-        "Time that asking Keystone about a token took, retries included"
-    );
-    describe_counter!(
-        REMEMBERED,
-        "Tokens that needed no question to Keystone, by where they were known: process, memcached"
-    );
-    describe_histogram!(
-        LOOKUPS,
-        metrics::Unit::Seconds,
-        "Time that other services took to answer a look-up, by service and whether the answer could be used"
-    );
+    metric::describe(ALL);
 }
 
 /// What asking Keystone about a token has brought.

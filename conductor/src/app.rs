@@ -18,6 +18,7 @@ use magnum_config::Settings;
 use magnum_db::{self as db, Database, DbError};
 use magnum_driver_api::{EngineServices, GuardProgram};
 use magnum_rpc::{Addressing, RpcServer, Transport, TransportError, new_server_id};
+use magnum_telemetry::field;
 use tokio::sync::{Notify, watch};
 
 use self::parts::Parts;
@@ -286,7 +287,7 @@ impl Conductor {
         });
 
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
-        tracing::info!(magnum.conductor = %me, threads, "the conductor runs");
+        tracing::info!({ field::CONDUCTOR } = %me, threads, "the conductor runs");
         Ok(Self {
             me,
             database,

@@ -1,8 +1,8 @@
-//! The metrics of a conductor: names, kinds and meanings, in one place.
+//! The metrics of a conductor: names, kinds and meanings, in one place; `docs/metrics.md` is the same list.
 
 use std::sync::OnceLock;
 
-use metrics::{describe_counter, describe_gauge, describe_histogram};
+use magnum_telemetry::metric::{self, Kind, Metric};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
@@ -28,6 +28,70 @@ pub const OBSERVE_SECONDS: &str = "magnum_status_observe_seconds";
 /// Connections of the pool, by `state`.
 pub const DATABASE_CONNECTIONS: &str = "magnum_database_connections";
 
+/// All of them.
+pub const ALL: &[Metric] = &[
+    Metric {
+        name: OPERATIONS_OPEN,
+        kind: Kind::Gauge,
+        labels: &["state"],
+        meaning: "Open operations in the journal, of all conductors",
+    },
+    Metric {
+        name: OPERATIONS_OLDEST,
+        kind: Kind::Gauge,
+        labels: &["state"],
+        meaning: "Age of the oldest open operation in the journal, in seconds",
+    },
+    Metric {
+        name: OPERATIONS_ACCEPTED,
+        kind: Kind::Counter,
+        labels: &["kind", "state"],
+        meaning: "Requests that this conductor recorded",
+    },
+    Metric {
+        name: OPERATIONS_SETTLED,
+        kind: Kind::Counter,
+        labels: &["state"],
+        meaning: "Runs of operations that ended here, by the state they led to",
+    },
+    Metric {
+        name: OPERATIONS_PURGED,
+        kind: Kind::Counter,
+        labels: &[],
+        meaning: "Ended operations that this conductor removed from the journal",
+    },
+    Metric {
+        name: DRIVERS_LOADED,
+        kind: Kind::Gauge,
+        labels: &[],
+        meaning: "Drivers, in all their versions, that this conductor has loaded",
+    },
+    Metric {
+        name: DRIVERS_FAILED,
+        kind: Kind::Gauge,
+        labels: &[],
+        meaning: "Driver folders that this conductor could not load",
+    },
+    Metric {
+        name: CLUSTERS_POLLED,
+        kind: Kind::Counter,
+        labels: &["outcome"],
+        meaning: "Clusters in progress that this conductor asked a driver about",
+    },
+    Metric {
+        name: OBSERVE_SECONDS,
+        kind: Kind::Seconds,
+        labels: &["driver"],
+        meaning: "Time a driver took to look at a group of clusters",
+    },
+    Metric {
+        name: DATABASE_CONNECTIONS,
+        kind: Kind::Gauge,
+        labels: &["state"],
+        meaning: "Database connections of this process: open, in_use",
+    },
+];
+
 /// Makes this process record metrics. Called by the program, once, so that a conductor inside of another program
 /// leaves the choice to that one.
 pub fn record() {
@@ -47,38 +111,5 @@ pub fn rendered() -> Option<String> {
 
 /// Tells the recorder what the metrics mean.
 pub fn describe() {
-    describe_gauge!(
-        OPERATIONS_OPEN,
-        "Open operations in the journal, of all conductors"
-    );
-    describe_gauge!(
-        OPERATIONS_OLDEST,
-        "Age of the oldest open operation in the journal"
-    );
-    describe_counter!(OPERATIONS_ACCEPTED, "Requests that this conductor recorded");
-    describe_counter!(
-        OPERATIONS_SETTLED,
-        "Runs of operations that ended here, by the state they led to"
-    );
-    describe_counter!(
-        OPERATIONS_PURGED,
-        "Ended operations that this conductor removed from the journal"
-    );
-    describe_gauge!(
-        DRIVERS_LOADED,
-        "Drivers, in all their versions, that this conductor has loaded"
-    );
-    describe_gauge!(
-        DRIVERS_FAILED,
-        "Driver folders that this conductor could not load"
-    );
-    describe_counter!(
-        CLUSTERS_POLLED,
-        "Clusters in progress that this conductor asked a driver about"
-    );
-    describe_histogram!(
-        OBSERVE_SECONDS,
-        "Time a driver took to look at a group of clusters"
-    );
-    describe_gauge!(DATABASE_CONNECTIONS, "Database connections of this process");
+    metric::describe(ALL);
 }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use magnum_common::context::RequestContext;
 use magnum_common::secret::Secret;
 use magnum_openstack::{Access, Ask, ServiceError};
+use magnum_telemetry::field;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -206,7 +207,7 @@ fn read(service: Service, path: &str, status: StatusCode, body: &Bytes) -> Resul
             tracing::warn!(
                 service = service.name(),
                 path,
-                http.status = status.as_u16(),
+                { field::HTTP_STATUS } = status.as_u16(),
                 "a look-up failed"
             );
             Err(away(service))

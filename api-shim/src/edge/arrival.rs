@@ -16,6 +16,7 @@ use axum::response::Response;
 use http_body::Body as _;
 use magnum_common::context::Caller;
 use magnum_common::ids::RequestId;
+use magnum_telemetry::field;
 use tracing::Instrument as _;
 
 use super::forwarded::Outside;
@@ -105,8 +106,8 @@ pub async fn pass(State(proxies): State<Proxies>, mut request: Request, next: Ne
     }
     let span = tracing::info_span!(
         "request",
-        request.id = %ids.own,
-        request.global_id = ids.global.as_deref(),
+        { field::REQUEST } = %ids.own,
+        { field::GLOBAL_REQUEST } = ids.global.as_deref(),
     );
     async {
         let mut response = next.run(request).await;
@@ -118,15 +119,15 @@ pub async fn pass(State(proxies): State<Proxies>, mut request: Request, next: Ne
         let status = response.status();
         metric_definitions::request_answered(&method, route, status, took);
         tracing::info!(
-            http.method = method_name(&method),
-            http.path = path,
-            http.route = route,
-            http.status = status.as_u16(),
-            http.response.bytes = response.body().size_hint().exact(),
+            { field::HTTP_METHOD } = method_name(&method),
+            { field::HTTP_PATH } = path,
+            { field::HTTP_ROUTE } = route,
+            { field::HTTP_STATUS } = status.as_u16(),
+            { field::HTTP_BYTES } = response.body().size_hint().exact(),
             duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            user.id = noted.user.get().map(String::as_str),
-            project.id = noted.project.get().map(String::as_str),
-            client.address = client.as_deref(),
+            { field::USER } = noted.user.get().map(String::as_str),
+            { field::PROJECT } = noted.project.get().map(String::as_str),
+            { field::CLIENT } = client.as_deref(),
             "request answered"
         );
         response

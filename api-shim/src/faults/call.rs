@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use magnum_common::error::MAGNUM;
 use magnum_rpc::{CallError, RemoteFailure};
+use magnum_telemetry::field;
 use serde_json::Value;
 
 use super::ApiFault;
@@ -21,7 +22,7 @@ impl From<CallError> for ApiFault {
             }
             CallError::TimedOut { method, waited } => {
                 tracing::warn!(
-                    rpc.method = method,
+                    { field::RPC_METHOD } = method,
                     waited_ms = waited.as_millis(),
                     "no conductor has answered"
                 );

@@ -12,6 +12,7 @@ use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::ClusterUuid;
 use magnum_db::write::cluster_reservations as write;
 use magnum_db::{AnyConnection, Database, DbError, lock, read};
+use magnum_telemetry::field;
 
 use super::{Failure, reading};
 use crate::faults::ApiFault;
@@ -101,7 +102,7 @@ pub async fn keep(database: &Database, cluster: &ClusterUuid, lasts: Duration) {
         .await;
     if let Err(error) = kept {
         tracing::warn!(
-            magnum.cluster.uuid = %cluster, error = %error,
+            { field::CLUSTER } = %cluster, error = %error,
             "the place of a cluster that was promised is not kept for long: its project may exceed its quota"
         );
     }
@@ -114,6 +115,6 @@ pub async fn release(database: &Database, cluster: &ClusterUuid) {
         .run(move |connection| write::remove(connection, &[uuid]))
         .await;
     if let Err(error) = released {
-        tracing::debug!(magnum.cluster.uuid = %cluster, error = %error, "a place is free again later");
+        tracing::debug!({ field::CLUSTER } = %cluster, error = %error, "a place is free again later");
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
+use magnum_telemetry::field;
 
 use crate::faults::ApiFault;
 use crate::state::App;
@@ -59,8 +60,8 @@ pub(super) async fn wait(app: &App, promised: Promised<'_>) -> bool {
         .unwrap_or_else(|_| {
             let (cluster, node_group) = promised.ids();
             tracing::warn!(
-                magnum.cluster.uuid = %cluster,
-                magnum.node_group.uuid = node_group.map(tracing::field::display),
+                { field::CLUSTER } = %cluster,
+                { field::NODE_GROUP } = node_group.map(tracing::field::display),
                 waited_ms = u64::try_from(app.accept_wait.as_millis()).unwrap_or(u64::MAX),
                 "no conductor has accepted the request yet; it will be carried out when one does"
             );

@@ -19,6 +19,7 @@ use super::target;
 use super::topology;
 use super::transport::{ListenSpec, Listener, Transport, TransportError};
 use magnum_common::ids::MessageId;
+use magnum_telemetry::field;
 
 /// What a waiting call gets to know.
 #[derive(Debug)]
@@ -158,7 +159,7 @@ fn hand_over(reply: WireReply, waiting: &Waiting) {
         return;
     };
     let Some(caller) = lock(waiting).get(&msg_id).cloned() else {
-        tracing::debug!(rpc.msg_id = %msg_id, "reply to no waiting call dropped");
+        tracing::debug!({ field::CALL } = %msg_id, "reply to no waiting call dropped");
         return;
     };
     let event = match reply.answer() {

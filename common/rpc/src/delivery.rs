@@ -18,6 +18,7 @@ use super::message::{OutgoingMessage, RawMessage};
 use super::target;
 use super::topology::Declaration;
 use super::transport::Transport;
+use magnum_telemetry::field;
 
 /// Longest `x-reason` header; property tables must fit into one frame.
 const MAX_REASON_BYTES: usize = 1024;
@@ -100,7 +101,7 @@ impl Delivery {
     pub async fn dead_letter(mut self, reason: &str) {
         let Some(dead_letters) = self.dead_letters.take() else {
             tracing::error!(
-                messaging.queue = %self.message.queue,
+                { field::QUEUE } = %self.message.queue,
                 reason,
                 "message rejected; set [conductor] dead_letter_queue to keep such messages"
             );
@@ -114,8 +115,8 @@ impl Delivery {
         match publish_until(dead_letters.transport.as_ref(), &copy, Patience::until(deadline)).await {
             Ok(()) => {
                 tracing::error!(
-                    messaging.queue = %self.message.queue,
-                    messaging.dead_letter_queue = %dead_letters.queue,
+                    { field::QUEUE } = %self.message.queue,
+                    { field::DEAD_LETTER_QUEUE } = %dead_letters.queue,
                     reason,
                     "message moved to the dead-letter queue"
                 );
@@ -123,7 +124,7 @@ impl Delivery {
             }
             Err(error) => {
                 tracing::warn!(
-                    messaging.dead_letter_queue = %dead_letters.queue,
+                    { field::DEAD_LETTER_QUEUE } = %dead_letters.queue,
                     %error,
                     "message could not be moved to the dead-letter queue; it will be delivered again"
                 );

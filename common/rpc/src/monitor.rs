@@ -12,6 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::reply::WireReply;
 use super::request::{ReplyAddress, Request};
 use super::transport::{PublishError, Transport};
+use magnum_telemetry::field;
 
 /// Sends signs of life until dropped. Drop it before the final reply is sent.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ async fn run(transport: Arc<dyn Transport>, address: ReplyAddress, period: Durat
     loop {
         ticks.tick().await;
         if let Err(error) = alive(transport.as_ref(), &address).await {
-            tracing::debug!(%error, rpc.msg_id = %address.msg_id, "sign of life not delivered");
+            tracing::debug!(%error, { field::CALL } = %address.msg_id, "sign of life not delivered");
         }
     }
 }

@@ -12,7 +12,9 @@
 //!
 //! Fields of log lines use the names in [`field`], so that a search for a cluster finds all of them.
 
+pub mod field;
 mod log_file;
+pub mod metric;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,60 +29,6 @@ use tracing_subscriber::{Layer, Registry, fmt, reload};
 
 use log_file::LogFile;
 use magnum_config::{DefaultSection, Loaded, Settings, log_level};
-
-/// Names of log fields; use as `info!({ field::CLUSTER } = %uuid, "…")`.
-pub mod field {
-    /// The cluster's uuid.
-    pub const CLUSTER: &str = "magnum.cluster.uuid";
-    /// The cluster template's uuid.
-    pub const CLUSTER_TEMPLATE: &str = "magnum.cluster_template.uuid";
-    /// The node group's uuid.
-    pub const NODE_GROUP: &str = "magnum.node_group.uuid";
-    /// The operation's uuid.
-    pub const OPERATION: &str = "magnum.operation.id";
-    /// The operation's kind.
-    pub const OPERATION_KIND: &str = "magnum.operation.kind";
-    /// The step of an operation.
-    pub const STEP: &str = "magnum.operation.step";
-    /// The attempt's number, from 1.
-    pub const ATTEMPT: &str = "magnum.operation.attempt";
-    /// The epoch of the lease.
-    pub const EPOCH: &str = "magnum.lease.epoch";
-    /// The conductor.
-    pub const CONDUCTOR: &str = "magnum.conductor";
-    /// The driver's name.
-    pub const DRIVER: &str = "magnum.driver.name";
-    /// The driver's version.
-    pub const DRIVER_VERSION: &str = "magnum.driver.version";
-    /// The request's id, as the client got it.
-    pub const REQUEST: &str = "request.id";
-    /// The id that another service has given the undertaking that the request belongs to.
-    pub const GLOBAL_REQUEST: &str = "request.global_id";
-    /// The project of the client.
-    pub const PROJECT: &str = "project.id";
-    /// The user.
-    pub const USER: &str = "user.id";
-    /// The method of an RPC.
-    pub const RPC_METHOD: &str = "rpc.method";
-    /// The unique id of a message.
-    pub const MESSAGE: &str = "messaging.message.id";
-    /// A queue.
-    pub const QUEUE: &str = "messaging.queue";
-    /// The HTTP method.
-    pub const HTTP_METHOD: &str = "http.method";
-    /// The HTTP path, without its query.
-    pub const HTTP_PATH: &str = "http.path";
-    /// The route's template, such as `/v1/clusters/{ident}`.
-    pub const HTTP_ROUTE: &str = "http.route";
-    /// The bytes of an answer's body.
-    pub const HTTP_BYTES: &str = "http.response.bytes";
-    /// The address of a client.
-    pub const CLIENT: &str = "client.address";
-    /// The HTTP status.
-    pub const HTTP_STATUS: &str = "http.status";
-    /// What went wrong.
-    pub const ERROR: &str = "error.message";
-}
 
 /// Libraries whose ordinary messages help nobody who runs a cloud.
 const QUIET: &[(&str, LevelFilter)] = &[
@@ -244,7 +192,7 @@ fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("no message");
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        tracing::error!(panic.place = place, "panic: {message}");
+        tracing::error!({ field::PANIC_PLACE } = place, "panic: {message}");
     }));
 }
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use magnum_driver_api::{Driver, EngineHost, EngineServices};
 use magnum_drivers::{self as drivers, DriverFolder, LoadError, Problem};
 use magnum_engine_exec::ExecDriver;
+use magnum_telemetry::field;
 
 /// A cheap handle on the loaded drivers. Calls that run keep the driver they started with.
 #[derive(Clone, Default)]
@@ -120,7 +121,7 @@ impl Registry {
     pub fn replace(&self, loaded: Loaded) {
         for error in &loaded.failed {
             tracing::error!(
-                magnum.driver.name = error.name.as_deref().unwrap_or("?"),
+                { field::DRIVER } = error.name.as_deref().unwrap_or("?"),
                 folder = %error.dir.display(),
                 "a driver cannot be loaded and is left out: {}",
                 error.reason()

@@ -19,6 +19,7 @@ use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ConductorId, MessageId, OperationId};
 use magnum_db::{self as db, AnyConnection, Database, DbError};
 use magnum_rpc::ReplyAddress;
+use magnum_telemetry::field;
 
 use super::command::Command;
 use super::plan::Plan;
@@ -177,7 +178,7 @@ impl Acceptor {
                 }
                 Err(error) => {
                     tracing::error!(
-                        magnum.cluster.uuid = %one.incoming.command.cluster(), kind = %one.incoming.command.kind(),
+                        { field::CLUSTER } = %one.incoming.command.cluster(), { field::OPERATION_KIND } = %one.incoming.command.kind(),
                         %error, "the database does not take a request"
                     );
                     let fault =

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use magnum_db::Database;
+use magnum_telemetry::field;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -56,8 +57,8 @@ async fn keep(db: Database, lease: Arc<Lease>, over: CancellationToken) {
         sleep_until(next.min(stop_at)).await;
         if Instant::now() >= stop_at {
             tracing::warn!(
-                magnum.operation.id = %lease.operation(),
-                magnum.cluster.uuid = %lease.cluster(),
+                { field::OPERATION } = %lease.operation(),
+                { field::CLUSTER } = %lease.cluster(),
                 "the lease could not be renewed in time; stopping before another conductor can take over"
             );
             over.cancel();
@@ -81,7 +82,7 @@ async fn keep(db: Database, lease: Arc<Lease>, over: CancellationToken) {
                 return;
             }
             Ok(Err(error)) => {
-                tracing::debug!(magnum.operation.id = %lease.operation(), %error, "renewal failed; trying again");
+                tracing::debug!({ field::OPERATION } = %lease.operation(), %error, "renewal failed; trying again");
                 next = Instant::now() + term / 12;
             }
             Err(_elapsed) => next = stop_at,

@@ -15,6 +15,7 @@ use std::time::Duration;
 use magnum_common::ids::OperationId;
 use magnum_db::Database;
 use magnum_rpc::{PublishError, ReplyAddress};
+use magnum_telemetry::field;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -99,10 +100,10 @@ async fn send(
         match sink.alive(caller).await {
             Ok(()) => {}
             Err(error @ PublishError::Unroutable { .. }) => {
-                tracing::debug!(magnum.operation.id = %operation, %error, "the caller has gone");
+                tracing::debug!({ field::OPERATION } = %operation, %error, "the caller has gone");
                 return;
             }
-            Err(error) => tracing::debug!(magnum.operation.id = %operation, %error, "sign of life not sent"),
+            Err(error) => tracing::debug!({ field::OPERATION } = %operation, %error, "sign of life not sent"),
         }
     }
 }

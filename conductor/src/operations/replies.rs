@@ -12,6 +12,7 @@ use futures::StreamExt;
 use magnum_common::ids::{ConductorId, OperationId};
 use magnum_db::Database;
 use magnum_rpc::{PublishError, ReplyAddress};
+use magnum_telemetry::field;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +44,7 @@ impl AnswerQueue {
     /// Sends the answer soon. Never waits.
     pub fn send(&self, operation: &OperationId) {
         if self.0.try_send(operation.clone()).is_err() {
-            tracing::debug!(magnum.operation.id = %operation, "answer queue is full; the sweep will send it");
+            tracing::debug!({ field::OPERATION } = %operation, "answer queue is full; the sweep will send it");
         }
     }
 }
@@ -88,7 +89,7 @@ impl Replies {
             let (db, me, sink) = (db.clone(), me.clone(), Arc::clone(&sink));
             async move {
                 if let Err(error) = send(&db, &me, sink.as_ref(), &operation).await {
-                    tracing::warn!(magnum.operation.id = %operation, %error, "the answer is not sent yet");
+                    tracing::warn!({ field::OPERATION } = %operation, %error, "the answer is not sent yet");
                 }
             }
         })

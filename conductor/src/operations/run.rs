@@ -19,6 +19,7 @@ use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::retry::RetryPolicy;
 use magnum_db::{AnyConnection, DbError};
 use magnum_driver_api::DriverReport;
+use magnum_telemetry::field;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +34,7 @@ use super::retry::{self, Decision, Failure, FailureClass, History};
 use super::settle;
 use super::state::State;
 use crate::certificates::CertificateRefs;
+use crate::metric_definitions as metric;
 use crate::workflows::{DriverRef, OperationKind, Step};
 use effect::Effect;
 
@@ -74,11 +76,11 @@ pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: Operatio
     match outcome {
         Ok(state) => {
             tracing::info!(
-                magnum.operation.id = %lease.operation(), magnum.cluster.uuid = %lease.cluster(),
-                magnum.operation.attempt = lease.attempt(), magnum.operation.state = %state,
+                { field::OPERATION } = %lease.operation(), { field::CLUSTER } = %lease.cluster(),
+                { field::ATTEMPT } = lease.attempt(), { field::OPERATION_STATE } = %state,
                 "operation moved on"
             );
-            metrics::counter!("magnum_operations_settled_total", "state" => state.as_str()).increment(1);
+            metrics::counter!(metric::OPERATIONS_SETTLED, "state" => state.as_str()).increment(1);
             if state == State::Observing {
                 engine.signals.observing.notify_one();
             } else {
@@ -95,11 +97,11 @@ pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: Operatio
             }
         }
         Err(JournalError::LeaseLost) => tracing::warn!(
-            magnum.operation.id = %lease.operation(), magnum.cluster.uuid = %lease.cluster(),
+            { field::OPERATION } = %lease.operation(), { field::CLUSTER } = %lease.cluster(),
             "the lease is lost; leaving the operation to whoever has it"
         ),
         Err(error) => tracing::error!(
-            magnum.operation.id = %lease.operation(), magnum.cluster.uuid = %lease.cluster(), %error,
+            { field::OPERATION } = %lease.operation(), { field::CLUSTER } = %lease.cluster(), %error,
             "the operation's outcome could not be written; the step will be repeated when the lease ends"
         ),
     }
@@ -206,7 +208,7 @@ impl Run {
                 .await;
             match outcome {
                 Err(error) if error.is_transient() => {
-                    tracing::debug!(magnum.operation.id = %self.operation.id, %error, "write failed; trying again");
+                    tracing::debug!({ field::OPERATION } = %self.operation.id, %error, "write failed; trying again");
                     tokio::select! {
                         () = sleep(delays.next_delay()) => {}
                         () = self.over.cancelled() => return Err(error),
@@ -310,8 +312,8 @@ impl Run {
         };
         let decision = retry::decide(&failure, history, &self.engine.timing.limits);
         tracing::warn!(
-            magnum.operation.id = %self.operation.id, magnum.cluster.uuid = %self.operation.cluster,
-            magnum.operation.step = %self.operation.step, magnum.operation.failures = history.failures,
+            { field::OPERATION } = %self.operation.id, { field::CLUSTER } = %self.operation.cluster,
+            { field::STEP } = %self.operation.step, { field::FAILURES } = history.failures,
             class = failure.class.as_str(), reason = %failure.reason, ?decision,
             "a step failed"
         );
@@ -339,7 +341,7 @@ impl Run {
     /// Ends the operation with what its caller is told.
     async fn refused(&self, fault: Fault) -> Result<State, JournalError> {
         tracing::warn!(
-            magnum.operation.id = %self.operation.id, magnum.cluster.uuid = %self.operation.cluster,
+            { field::OPERATION } = %self.operation.id, { field::CLUSTER } = %self.operation.cluster,
             reason = %fault, "the operation cannot be done"
         );
         self.write(move |conn, lease, operation| settle::failed(conn, lease, operation, &fault))

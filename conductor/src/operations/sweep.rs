@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use magnum_common::error::Fault;
 use magnum_common::ids::OperationId;
+use magnum_telemetry::field;
 use rand::RngExt;
 use tokio_util::sync::CancellationToken;
 
@@ -111,7 +112,7 @@ async fn give_up(
         .await;
     match ended {
         Ok(()) => {
-            tracing::warn!(magnum.operation.id = %id, "operation given up by the sweep");
+            tracing::warn!({ field::OPERATION } = %id, "operation given up by the sweep");
             engine.signals.work.notify_one();
             engine.answers.send(&id);
             engine.notices.send(Notice::Ended {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use magnum_common::ids::ConductorId;
 use magnum_common::retry::RetryPolicy;
 use magnum_db::{Database, DbError};
+use magnum_telemetry::field;
 use tokio_util::sync::CancellationToken;
 
 use super::{Rounds, Trouble};
@@ -121,7 +122,7 @@ impl CertificateRemoval {
         };
         match outcome {
             Ok(()) => {
-                tracing::debug!(certificate = due.reference, magnum.cluster.uuid = %due.cluster, "removed");
+                tracing::debug!(certificate = due.reference, { field::CLUSTER } = %due.cluster, "removed");
                 let id = due.id;
                 self.db
                     .transaction(move |conn| certificate_removals::done(conn, id))
@@ -137,7 +138,7 @@ impl CertificateRemoval {
                     tracing::warn!(
                         %error,
                         certificate = due.reference,
-                        magnum.cluster.uuid = %due.cluster,
+                        { field::CLUSTER } = %due.cluster,
                         failures = due.failures + 1,
                         again_in_s = delay.as_secs(),
                         "a certificate of a cluster that is gone cannot be removed now"

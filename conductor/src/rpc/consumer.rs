@@ -14,12 +14,14 @@ use std::time::Duration;
 
 use magnum_common::retry::RetryPolicy;
 use magnum_rpc::{Delivery, Flow, RpcServer, Transport};
+use magnum_telemetry::field;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::direct::{Direct, Owed};
 use crate::handlers::accept::waves;
 use crate::handlers::{Accepted, Acceptor, Answerer, Incoming};
+use crate::metric_definitions as metric;
 use crate::operations::border::{Border, reached};
 use crate::operations::engine::Signals;
 use crate::operations::monitor::CallMonitors;
@@ -182,12 +184,12 @@ impl Recorder {
                 answered,
             } => {
                 tracing::info!(
-                    magnum.operation.id = %operation, magnum.cluster.uuid = %one.command.cluster(),
-                    kind = %one.command.kind(), request.id = one.context.request_id().unwrap_or_default(),
+                    { field::OPERATION } = %operation, { field::CLUSTER } = %one.command.cluster(),
+                    { field::OPERATION_KIND } = %one.command.kind(), { field::REQUEST } = one.context.request_id().unwrap_or_default(),
                     %state, "request recorded"
                 );
                 metrics::counter!(
-                    "magnum_operations_accepted_total",
+                    metric::OPERATIONS_ACCEPTED,
                     "kind" => one.command.kind().as_str(), "state" => state.as_str()
                 )
                 .increment(1);
@@ -195,8 +197,8 @@ impl Recorder {
             }
             Accepted::Known { operation, answered } => {
                 tracing::info!(
-                    magnum.operation.id = %operation, magnum.cluster.uuid = %one.command.cluster(),
-                    kind = %one.command.kind(), "message was recorded before"
+                    { field::OPERATION } = %operation, { field::CLUSTER } = %one.command.cluster(),
+                    { field::OPERATION_KIND } = %one.command.kind(), "message was recorded before"
                 );
                 (operation, answered)
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use magnum_common::error::Fault;
 use magnum_rpc::{Delivery, Incoming as Message, ReplyAddress, Transport, reply};
+use magnum_telemetry::field;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -70,7 +71,7 @@ impl Direct {
             let method = question.method.clone();
             let outcome = answerer.answer(*question).await;
             if let Err(fault) = &outcome {
-                tracing::debug!(rpc.method = method, reason = %fault, "a question is answered with an exception");
+                tracing::debug!({ field::RPC_METHOD } = method, reason = %fault, "a question is answered with an exception");
             }
             settle(transport.as_ref(), address, outcome, delivery).await;
         })
@@ -78,7 +79,7 @@ impl Direct {
     }
 
     async fn refuse(&self, method: String, address: Option<ReplyAddress>, fault: Fault, delivery: Delivery) {
-        tracing::warn!(rpc.method = method, reason = %fault, "a message cannot be carried out");
+        tracing::warn!({ field::RPC_METHOD } = method, reason = %fault, "a message cannot be carried out");
         let transport = Arc::clone(&self.transport);
         self.spawn(async move { settle(transport.as_ref(), address, Err(fault), delivery).await })
             .await;

@@ -17,6 +17,7 @@ use lapin::{Channel, Connection, Consumer, ErrorKind};
 
 use super::open::short;
 use crate::topology::{Argument, Arguments, Declaration, ExchangeKind};
+use magnum_telemetry::field;
 
 /// Names that were found with other arguments than ours, so that each is reported once.
 #[derive(Default)]
@@ -32,7 +33,7 @@ impl Mismatches {
         if first {
             let text = error.to_string();
             tracing::warn!(
-                messaging.name = name,
+                { field::QUEUE_OR_EXCHANGE } = name,
                 broker = %text,
                 "exists on the broker with other arguments and is used as it is; {}",
                 option_to_align(&text)

@@ -18,6 +18,7 @@ use crate::options::{LoginMethod, OptionsError, RabbitOptions};
 use crate::transport::TransportError;
 use crate::url::{BrokerHost, RabbitUrl, UrlError};
 use magnum_config::FailoverStrategy;
+use magnum_telemetry::field;
 
 /// Longest wait for one host, handshake included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -80,7 +81,7 @@ impl Opener {
             order.trying(index);
             match timeout(CONNECT_TIMEOUT, self.open_host(host, purpose)).await {
                 Ok(Ok(connection)) => {
-                    tracing::debug!(messaging.host = %host, purpose, "connected to the broker");
+                    tracing::debug!({ field::BROKER } = %host, purpose, "connected to the broker");
                     return Ok(connection);
                 }
                 Ok(Err(error)) => push_line(&mut errors, host, &self.explain(&error)),

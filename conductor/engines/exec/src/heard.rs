@@ -3,6 +3,7 @@
 
 use magnum_common::ids::ClusterUuid;
 use magnum_driver_api::{DriverError, DriverReport, Progress, ProgressSink};
+use magnum_telemetry::field;
 
 use super::outcome::quote;
 use super::process::{Listener, MAX_LOGGED};
@@ -85,14 +86,14 @@ impl Listener for Heard<'_> {
         let (driver, operation) = (self.driver, self.operation);
         if self.complaints <= MAX_LOGGED {
             tracing::info!(
-                magnum.driver.name = driver,
-                magnum.operation.id = operation,
+                { field::DRIVER } = driver,
+                { field::OPERATION } = operation,
                 "driver: {line}"
             );
         } else if self.complaints == MAX_LOGGED + 1 {
             tracing::warn!(
-                magnum.driver.name = driver,
-                magnum.operation.id = operation,
+                { field::DRIVER } = driver,
+                { field::OPERATION } = operation,
                 "the driver's program writes more than {MAX_LOGGED} lines to standard error; the rest is left out"
             );
         }

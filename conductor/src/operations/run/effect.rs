@@ -8,6 +8,7 @@ use futures::FutureExt;
 use magnum_common::context::RequestContext;
 use magnum_common::error::{ErrorClass, Fault};
 use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, limits};
+use magnum_telemetry::field;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -172,7 +173,7 @@ impl Run {
                     .or_else(|| panic.downcast_ref::<String>().cloned())
                     .unwrap_or_else(|| "no message".to_owned());
                 tracing::error!(
-                    magnum.operation.id = %self.operation.id, magnum.cluster.uuid = %self.operation.cluster,
+                    { field::OPERATION } = %self.operation.id, { field::CLUSTER } = %self.operation.cluster,
                     panic = text, "the driver panicked"
                 );
                 Effect::Failed(Failure {

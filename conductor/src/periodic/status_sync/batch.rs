@@ -10,6 +10,7 @@ use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
 use magnum_db::{AnyConnection, DbError, lock};
 use magnum_driver_api::{ClusterRef, Driver, DriverError, DriverReport, limits};
+use magnum_telemetry::field;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -110,7 +111,7 @@ impl<'a> Batch<'a> {
             let cluster = found.remove(uuid)?;
             let Some(template) = templates.get(cluster.cluster_template_id.as_str()) else {
                 tracing::warn!(
-                    magnum.cluster.uuid = uuid,
+                    { field::CLUSTER } = uuid,
                     "the cluster's template is gone; it is not polled"
                 );
                 return None;
@@ -141,7 +142,7 @@ impl<'a> Batch<'a> {
                 .and_then(|wanted| drivers.get(&wanted).map(|driver| (wanted, driver)))
             else {
                 tracing::debug!(
-                    magnum.cluster.uuid = %one.cluster.uuid,
+                    { field::CLUSTER } = %one.cluster.uuid,
                     "the cluster's driver is not loaded here; another conductor may look at it"
                 );
                 continue;
@@ -235,7 +236,7 @@ impl<'a> Batch<'a> {
         // Not each of them: the first, and then seldom.
         if failures.count_ones() == 1 {
             tracing::warn!(
-                magnum.cluster.uuid = %claimed.cluster, failures,
+                { field::CLUSTER } = %claimed.cluster, failures,
                 next = ?pause_after(failures, self.sync.pace.interval), reason,
                 "the driver cannot tell how the cluster stands"
             );
@@ -295,18 +296,18 @@ impl<'a> Batch<'a> {
             .await;
         match written {
             Ok(Some(status)) if !status.is_in_progress() => {
-                tracing::info!(magnum.cluster.uuid = %uuid, %status, "the cluster reached its end");
+                tracing::info!({ field::CLUSTER } = %uuid, %status, "the cluster reached its end");
                 // Its next operation may begin.
                 self.sync.signals.work.notify_one();
                 self.sync.notices.send(notice_of(status, operation, seen));
             }
             Ok(Some(_)) => {}
             Ok(None) => {
-                tracing::debug!(magnum.cluster.uuid = %uuid, "somebody else went ahead with the cluster")
+                tracing::debug!({ field::CLUSTER } = %uuid, "somebody else went ahead with the cluster")
             }
             Err(error) => {
                 let error: JournalError = error;
-                tracing::warn!(magnum.cluster.uuid = %uuid, %error, "a cluster's status could not be written");
+                tracing::warn!({ field::CLUSTER } = %uuid, %error, "a cluster's status could not be written");
             }
         }
     }
