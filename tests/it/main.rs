@@ -27,6 +27,7 @@ mod example_drivers;
 mod fuzzing;
 mod harness;
 mod house;
+mod kubernetes_monitor;
 mod lookups;
 mod magnum_dev;
 mod migrations;

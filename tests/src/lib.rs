@@ -46,6 +46,7 @@ pub mod fuzz;
 pub mod fuzz_seeds;
 pub mod http_trap;
 pub mod keystone_people;
+pub mod kubernetes;
 pub mod management;
 pub mod mariadb;
 pub mod memcached;
