@@ -21,7 +21,7 @@ pub async fn look_at_barbican(settings: &Settings) -> Result<(), ServiceError> {
     let client = &settings.barbican_client;
     let credentials = Credentials::new(settings);
     Barbican::new(credentials, &client.endpoint_type, client.region_name.clone())
-        .look()
+        .probe()
         .await
 }
 
