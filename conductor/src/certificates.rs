@@ -37,7 +37,6 @@ use magnum_common::ids::OperationId;
 use magnum_common::model::Cluster;
 use magnum_config::{CertManagerType, Settings};
 use magnum_db::Database;
-use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, Semaphore};
 
 use self::authority::{Authority, KeyPair, authority_name};
@@ -46,32 +45,10 @@ use self::extensions::Rules;
 use self::key::KeyKind;
 use self::manager::{CertificateManager, Entry, ManagerError, Managers, Slot, Stored};
 pub use self::x509::CertificateFormatError;
+pub use crate::store::certificate_refs::CertificateRefs;
 
 /// What Magnum calls the conductor's client certificate in a store.
 const CLIENT_NAME: &str = "Magnum-Conductor";
-
-/// Where a cluster's certificates are kept: the values of its row's four columns.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CertificateRefs {
-    /// `ca_cert_ref`
-    pub ca: String,
-    /// `magnum_cert_ref`: the conductor's client certificate.
-    pub magnum: String,
-    /// `etcd_ca_cert_ref`
-    pub etcd_ca: String,
-    /// `front_proxy_ca_cert_ref`
-    pub front_proxy_ca: String,
-}
-
-impl CertificateRefs {
-    /// Writes them onto `cluster`.
-    pub fn apply(self, cluster: &mut Cluster) {
-        cluster.ca_cert_ref = Some(self.ca);
-        cluster.magnum_cert_ref = Some(self.magnum);
-        cluster.etcd_ca_cert_ref = Some(self.etcd_ca);
-        cluster.front_proxy_ca_cert_ref = Some(self.front_proxy_ca);
-    }
-}
 
 /// Makes, keeps, finds and signs. Cheap to clone.
 #[derive(Clone)]
@@ -238,8 +215,7 @@ impl Certificates {
         self.remove_from(self.inner.own, reference).await
     }
 
-    /// Something was just handed to [`crate::store::certificate_removals::forget`]: it need not wait for the next
-    /// round. Saves time, and nothing depends on it.
+    /// Something was just handed to [`crate::store::certificate_removals`]: it need not wait for the next round. Saves time, and nothing depends on it.
     pub fn wake_removal(&self) {
         self.inner.removal.notify_one();
     }

@@ -63,7 +63,7 @@ pub fn retry(conn: &mut AnyConnection, uuid: &str, by: &str) -> Result<&'static 
         }
         State::Failed => {
             let args = reopen(conn, &operation)?;
-            store::certificate_removals::keep_made(conn, &operation.id)?;
+            store::certificate_removals::keep_made_by(conn, &operation.id)?;
             let args = args
                 .to_bytes()
                 .map_err(|error| AdminError::Refused(error.to_string()))?;

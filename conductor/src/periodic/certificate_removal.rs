@@ -11,14 +11,15 @@ use std::time::Duration;
 
 use magnum_common::ids::ConductorId;
 use magnum_common::retry::RetryPolicy;
-use magnum_db::{Database, DbError};
+use magnum_db::Database;
 use magnum_telemetry::field;
 use tokio_util::sync::CancellationToken;
 
 use super::{Rounds, Trouble};
 use crate::certificates::Certificates;
-use crate::operations::journal::read;
-use crate::store::certificate_removals::{self, Due, MadeBy};
+use crate::operations::journal::{JournalError, read};
+use crate::store::certificate_removals::MadeBy;
+use crate::store::certificate_removals::queue::{self, Claimed};
 
 /// Time between two looks, when nobody wakes us.
 const EVERY: Duration = Duration::from_secs(5);
@@ -66,9 +67,7 @@ impl CertificateRemoval {
     /// What was begun is repeated by another conductor, as after a failure.
     async fn give_back(&self) {
         let me = self.me.clone();
-        let released = self
-            .db
-            .transaction(move |conn| certificate_removals::release(conn, &me));
+        let released = self.db.transaction(move |conn| queue::release(conn, &me));
         match tokio::time::timeout(GIVE_BACK_WITHIN, released).await {
             Ok(Ok(0)) => {}
             Ok(Ok(given)) => tracing::info!(given, "certificates to remove were given back"),
@@ -82,17 +81,17 @@ impl CertificateRemoval {
     }
 
     /// Removes what is due. Returns how many are gone.
-    pub async fn pass(&self) -> Result<usize, DbError> {
+    pub async fn pass(&self) -> Result<usize, JournalError> {
         let mut removed = 0;
         let own = self.certificates.kind();
         self.db
-            .transaction(move |conn| certificate_removals::assign(conn, own))
+            .transaction(move |conn| queue::assign_managers(conn, own))
             .await?;
         loop {
             let me = self.me.clone();
             let batch = self
                 .db
-                .transaction(move |conn| certificate_removals::claim(conn, &me, TERM, BATCH))
+                .transaction(move |conn| queue::claim(conn, &me, TERM, BATCH))
                 .await?;
             if batch.is_empty() {
                 return Ok(removed);
@@ -104,12 +103,12 @@ impl CertificateRemoval {
     }
 
     /// An operation that an operator tries again finds what it has made.
-    async fn is_open(&self, made: &MadeBy) -> Result<bool, DbError> {
+    async fn is_open(&self, made: &MadeBy) -> Result<bool, JournalError> {
         let operation = made.operation.clone();
-        self.db.run(move |conn| read::is_open(conn, &operation)).await
+        Ok(self.db.run(move |conn| read::is_open(conn, &operation)).await?)
     }
 
-    async fn remove(&self, due: Due) -> Result<bool, DbError> {
+    async fn remove(&self, due: Claimed) -> Result<bool, JournalError> {
         let manager = due.manager.unwrap_or_else(|| self.certificates.kind());
         let outcome = match MadeBy::read(&due.reference) {
             None => self.certificates.remove_from(manager, &due.reference).await,
@@ -124,9 +123,7 @@ impl CertificateRemoval {
             Ok(()) => {
                 tracing::debug!(certificate = due.reference, { field::CLUSTER } = %due.cluster, "removed");
                 let id = due.id;
-                self.db
-                    .transaction(move |conn| certificate_removals::done(conn, id))
-                    .await?;
+                self.db.transaction(move |conn| queue::complete(conn, id)).await?;
                 Ok(true)
             }
             Err(error) => {
@@ -146,7 +143,7 @@ impl CertificateRemoval {
                 }
                 let me = self.me.clone();
                 self.db
-                    .transaction(move |conn| certificate_removals::failed(conn, &me, &due, delay, &reason))
+                    .transaction(move |conn| queue::retry_later(conn, &me, &due, delay, &reason))
                     .await?;
                 Ok(false)
             }

@@ -1,86 +1,35 @@
-//! Certificates that nobody needs any more, until they are removed from where they are kept.
+//! Certificates that nobody needs any more, until they are removed from where they are kept:
+//! `conductor_certificate_removal`.
 //!
-//! What is a row of `x509keypair` goes with the transaction that has no use for it any more. Everything else needs
-//! another service or a file system, which may be away: it is written down here, in the same transaction, and removed
-//! later with repetitions. So no certificate outlives its cluster unnoticed, whatever ends in between.
+//! A certificate in the table `x509keypair` is deleted in the transaction that has no use for it any more. Every other
+//! store is another service or a file system, which may be away: what is to be removed there is enqueued here in the
+//! same transaction, and the conductors work the queue off with repetitions ([`queue`]). So no certificate outlives its
+//! cluster unnoticed, whatever crashes in between.
 //!
-//! Each says which certificate manager has it, so that a change of `[certificates] cert_manager_type` loses nothing. A
-//! reference tells by its form; what is only known by its operation belongs to the manager of the conductors that see
-//! it first ([`assign`]).
+//! An entry of the queue is one of two things:
+//! - the reference of a cluster's row. Its form says which manager has it: Barbican's are URLs; a uuid that is no row
+//!   of `x509keypair` is a file;
+//! - an operation ([`MadeBy`]) whose certificates got into no row. They are found by the operation. They belong to the
+//!   manager of the conductor that sees the entry first ([`queue::assign_managers`]).
+
+pub mod queue;
 
 use std::time::Duration;
 
 use diesel::prelude::*;
-use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
+use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_config::CertManagerType;
-use magnum_db::rows::FreeText;
 use magnum_db::write::unless_exists;
-use magnum_db::{self as db, AnyConnection, DbError, schema};
+use magnum_db::{self as db, AnyConnection, DbError, NowMs, schema};
 
 use schema::conductor_certificate_removal::dsl as r;
 use schema::x509keypair::dsl as k;
 
-/// Something to be removed, claimed by this conductor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Due {
-    /// Its row.
-    pub id: i64,
-    /// Where it is kept.
-    pub reference: String,
-    /// The manager that has it; `None` for one that this release does not know.
-    pub manager: Option<CertManagerType>,
-    /// Whose it was.
-    pub cluster: ClusterUuid,
-    /// Attempts that failed.
-    pub failures: u32,
-    /// Why the last one did.
-    pub reason: Option<String>,
-}
+/// How long certificates of an operation are left alone after its end: a request to a store that was under way then
+/// has arrived or never will.
+const REQUESTS_ARRIVE_WITHIN: Duration = Duration::from_secs(60);
 
-/// Which manager a reference is of. Barbican's are URLs; a uuid that is no row of `x509keypair` is a file.
-fn manager_of(reference: &str) -> CertManagerType {
-    if reference.contains("://") {
-        CertManagerType::Barbican
-    } else {
-        CertManagerType::Local
-    }
-}
-
-/// A cluster has no use for these any more. To be called in the transaction that takes the references out of its row.
-/// May be repeated.
-pub fn forget(conn: &mut AnyConnection, cluster: &ClusterUuid, references: &[String]) -> Result<(), DbError> {
-    let rows: Vec<Option<String>> = k::x509keypair
-        .filter(k::uuid.eq_any(references))
-        .select(k::uuid)
-        .load(conn)?;
-    if !rows.is_empty() {
-        diesel::delete(k::x509keypair.filter(k::uuid.eq_any(references))).execute(conn)?;
-    }
-    for reference in references {
-        if reference.is_empty() || rows.iter().flatten().any(|row| row == reference) {
-            continue;
-        }
-        let values = (
-            r::reference.eq(reference),
-            r::manager.eq(manager_of(reference).as_str()),
-            r::cluster_uuid.eq(cluster.as_str()),
-            r::next_attempt_ms.eq(db::now_ms_expr(conn)),
-            r::created_ms.eq(db::now_ms_expr(conn)),
-        );
-        unless_exists(conn, |conn| {
-            diesel::insert_into(r::conductor_certificate_removal)
-                .values(values)
-                .execute(conn)
-        })?;
-    }
-    Ok(())
-}
-
-/// How long what an operation has made is left alone after its end: a request to a store that was under way then has
-/// arrived or never will.
-const SETTLED: Duration = Duration::from_secs(60);
-
-/// What an operation has made and nobody refers to: found by the operation, since where it is was never written down.
+/// All certificates that an operation has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeBy {
     /// The operation.
@@ -90,13 +39,14 @@ pub struct MadeBy {
 }
 
 impl MadeBy {
+    /// No store's own reference begins so.
     const PREFIX: &str = "operation:";
 
     fn reference(&self) -> String {
         format!("{}{}:{}", Self::PREFIX, self.operation, self.name)
     }
 
-    /// Whether a reference is of this sort. No store's own begins so.
+    /// From the reference of an entry; `None`: the entry is a certificate.
     pub fn read(reference: &str) -> Option<Self> {
         let (operation, name) = reference.strip_prefix(Self::PREFIX)?.split_once(':')?;
         Some(Self {
@@ -106,150 +56,101 @@ impl MadeBy {
     }
 }
 
-/// An operation ended before its certificates were anybody's. To be called in the transaction that ends it.
-pub fn forget_made(conn: &mut AnyConnection, cluster: &ClusterUuid, made: &MadeBy) -> Result<(), DbError> {
-    let values = (
-        r::reference.eq(made.reference()),
-        r::cluster_uuid.eq(cluster.as_str()),
-        r::next_attempt_ms.eq(db::now_plus_ms_expr(millis(SETTLED))),
-        r::created_ms.eq(db::now_ms_expr(conn)),
-    );
-    unless_exists(conn, |conn| {
-        diesel::insert_into(r::conductor_certificate_removal)
-            .values(values)
-            .execute(conn)
-    })?;
+/// Removes certificates of a cluster: rows at once, everything else by the queue. To be called in the transaction that
+/// takes the references out of the cluster's row. May be repeated.
+///
+/// # Errors
+/// The database's.
+pub fn remove(conn: &mut AnyConnection, cluster: &ClusterUuid, references: &[String]) -> Result<(), DbError> {
+    let rows: Vec<Option<String>> = k::x509keypair
+        .filter(k::uuid.eq_any(references))
+        .select(k::uuid)
+        .load(conn)?;
+    if !rows.is_empty() {
+        diesel::delete(k::x509keypair.filter(k::uuid.eq_any(references))).execute(conn)?;
+    }
+    for reference in references {
+        let was_row = rows.iter().flatten().any(|row| row == reference);
+        if !reference.is_empty() && !was_row {
+            let now = db::now_ms_expr(conn);
+            enqueue(conn, cluster, reference, Some(manager_of(reference)), now)?;
+        }
+    }
     Ok(())
 }
 
+/// Removes what an operation has made, which ended before its certificates were in the cluster's row. To be called in
+/// the transaction that ends it. May be repeated.
+///
+/// # Errors
+/// The database's.
+pub fn remove_made_by(conn: &mut AnyConnection, cluster: &ClusterUuid, made: &MadeBy) -> Result<(), DbError> {
+    let due = db::now_plus_ms_expr(millis(REQUESTS_ARRIVE_WITHIN));
+    enqueue(conn, cluster, &made.reference(), None, due)
+}
+
 /// The operation is tried again: what it has made is wanted after all.
-pub fn keep_made(conn: &mut AnyConnection, operation: &OperationId) -> Result<(), DbError> {
+///
+/// # Errors
+/// The database's.
+pub fn keep_made_by(conn: &mut AnyConnection, operation: &OperationId) -> Result<(), DbError> {
     let pattern = format!("{}{operation}:%", MadeBy::PREFIX);
     diesel::delete(r::conductor_certificate_removal.filter(r::reference.like(pattern))).execute(conn)?;
     Ok(())
 }
 
-/// Writes down whose it is where that is not known: of what an operation has made, and of what a conductor of an
-/// older release forgot. `own` is the manager in use.
-pub fn assign(conn: &mut AnyConnection, own: CertManagerType) -> Result<(), DbError> {
-    let nobodys: Vec<(i64, String)> = r::conductor_certificate_removal
-        .filter(r::manager.is_null())
-        .select((r::id, r::reference))
-        .load(conn)?;
-    for (id, reference) in nobodys {
-        let manager = match MadeBy::read(&reference) {
-            Some(_) => own,
-            None => manager_of(&reference),
-        };
-        let one = r::conductor_certificate_removal.filter(r::id.eq(id));
-        diesel::update(one.filter(r::manager.is_null()))
-            .set(r::manager.eq(manager.as_str()))
-            .execute(conn)?;
-    }
-    Ok(())
-}
-
-/// Claims what is due, until `term` from now: a conductor that dies leaves it to another one then. To be run in a
-/// transaction of its own.
-pub fn claim(
+/// Nothing happens where the reference is in the queue already.
+fn enqueue(
     conn: &mut AnyConnection,
-    me: &ConductorId,
-    term: Duration,
-    limit: i64,
-) -> Result<Vec<Due>, DbError> {
-    let now = db::now_ms_expr(conn);
-    let due: Vec<i64> = r::conductor_certificate_removal
-        .filter(r::next_attempt_ms.le(now))
-        .order(r::next_attempt_ms)
-        .limit(limit)
-        .select(r::id)
-        .load(conn)?;
-    if due.is_empty() {
-        return Ok(Vec::new());
-    }
-    // Compared again: another conductor may have claimed some of them since.
-    diesel::update(
-        r::conductor_certificate_removal
-            .filter(r::id.eq_any(&due))
-            .filter(r::next_attempt_ms.le(now)),
-    )
-    .set((
-        r::owner.eq(me.as_str()),
-        r::next_attempt_ms.eq(db::now_plus_ms_expr(millis(term))),
-    ))
-    .execute(conn)?;
-    type Row = (i64, String, Option<String>, String, i32, Option<String>);
-    let rows: Vec<Row> = r::conductor_certificate_removal
-        .filter(r::id.eq_any(&due))
-        .filter(r::owner.eq(me.as_str()))
-        .select((
-            r::id,
-            r::reference,
-            r::manager,
-            r::cluster_uuid,
-            r::failures,
-            r::reason,
-        ))
-        .order(r::id)
-        .load(conn)?;
-    Ok(rows
-        .into_iter()
-        .map(|(id, reference, manager, cluster, failures, reason)| Due {
-            id,
-            manager: manager.as_deref().and_then(CertManagerType::named),
-            reference,
-            cluster: cluster.into(),
-            failures: u32::try_from(failures).unwrap_or(0),
-            reason,
-        })
-        .collect())
-}
-
-/// Gives back what this conductor has claimed and not finished: due at once, for any other.
-pub fn release(conn: &mut AnyConnection, me: &ConductorId) -> Result<usize, DbError> {
-    let given = diesel::update(r::conductor_certificate_removal.filter(r::owner.eq(me.as_str())))
-        .set((
-            r::owner.eq(None::<String>),
-            r::next_attempt_ms.eq(db::now_ms_expr(conn)),
-        ))
-        .execute(conn)?;
-    Ok(given)
-}
-
-/// It is gone.
-pub fn done(conn: &mut AnyConnection, id: i64) -> Result<(), DbError> {
-    diesel::delete(r::conductor_certificate_removal.filter(r::id.eq(id))).execute(conn)?;
-    Ok(())
-}
-
-/// It is not: again after `delay`, unless somebody else has claimed it since.
-pub fn failed(
-    conn: &mut AnyConnection,
-    me: &ConductorId,
-    due: &Due,
-    delay: Duration,
-    reason: &str,
+    cluster: &ClusterUuid,
+    reference: &str,
+    manager: Option<CertManagerType>,
+    due: NowMs,
 ) -> Result<(), DbError> {
-    diesel::update(
-        r::conductor_certificate_removal
-            .filter(r::id.eq(due.id))
-            .filter(r::owner.eq(me.as_str())),
-    )
-    .set((
-        r::owner.eq(None::<String>),
-        r::failures.eq(i32::try_from(due.failures.saturating_add(1)).unwrap_or(i32::MAX)),
-        r::next_attempt_ms.eq(db::now_plus_ms_expr(millis(delay))),
-        r::reason.eq(Some(FreeText::from(reason))),
-    ))
-    .execute(conn)?;
+    let entry = (
+        r::reference.eq(reference),
+        r::manager.eq(manager.map(CertManagerType::as_str)),
+        r::cluster_uuid.eq(cluster.as_str()),
+        r::next_attempt_ms.eq(due),
+        r::created_ms.eq(db::now_ms_expr(conn)),
+    );
+    unless_exists(conn, |conn| {
+        diesel::insert_into(r::conductor_certificate_removal)
+            .values(entry)
+            .execute(conn)
+    })?;
     Ok(())
 }
 
-/// How many are still to be removed.
-pub fn count(conn: &mut AnyConnection) -> Result<i64, DbError> {
-    Ok(r::conductor_certificate_removal.count().get_result(conn)?)
+fn manager_of(reference: &str) -> CertManagerType {
+    if reference.contains("://") {
+        CertManagerType::Barbican
+    } else {
+        CertManagerType::Local
+    }
 }
 
 fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_is_read_back_from_its_reference_and_a_certificate_is_none() {
+        let made = MadeBy {
+            operation: "6a1f7e0c-0000-4000-8000-000000000001".into(),
+            name: "a:b".to_owned(),
+        };
+        assert_eq!(MadeBy::read(&made.reference()), Some(made));
+        for reference in [
+            "http://b/v1/containers/1",
+            "6a1f7e0c-0000-4000-8000-000000000001",
+            "",
+        ] {
+            assert_eq!(MadeBy::read(reference), None);
+        }
+    }
 }

@@ -10,7 +10,7 @@ use magnum_db::rows::{self, ClusterRow, ClusterTemplateRow, FreeText, RowTime};
 use magnum_db::{AnyConnection, DbError, schema};
 use magnum_driver_api::ClusterChanges;
 
-use crate::certificates::CertificateRefs;
+use super::certificate_refs::CertificateRefs;
 
 use schema::cluster::dsl as c;
 
@@ -197,7 +197,7 @@ pub fn remove(conn: &mut AnyConnection, uuid: &ClusterUuid) -> Result<(), DbErro
         .into_iter()
         .flatten()
         .collect();
-        super::certificate_removals::forget(conn, uuid, &certificates)?;
+        super::certificate_removals::remove(conn, uuid, &certificates)?;
     }
     diesel::delete(n::nodegroup.filter(n::cluster_id.eq(uuid.as_str()))).execute(conn)?;
     diesel::delete(c::cluster.filter(c::uuid.eq(uuid.as_str()))).execute(conn)?;

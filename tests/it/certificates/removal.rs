@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
 use magnum_common::secret::Secret;
 use magnum_conductor::periodic::certificate_removal::CertificateRemoval;
-use magnum_conductor::store::certificate_removals::MadeBy;
+use magnum_conductor::store::certificate_removals::{MadeBy, queue};
 use magnum_conductor::store::{certificate_removals, clusters};
 use magnum_config::{CertManagerType, Settings};
 use magnum_db::Database;
@@ -19,7 +19,7 @@ use super::{admin, certificates, cluster, settings};
 use crate::probe;
 
 async fn waiting(db: &Database) -> Result<i64> {
-    Ok(db.run(certificate_removals::count).await?)
+    Ok(db.run(queue::depth).await?)
 }
 
 on_every_database! {
@@ -86,10 +86,10 @@ on_every_database! {
         let db = probe::migrated(&database).await?;
         let references: Vec<String> = (0..30).map(|number| format!("http://b/v1/containers/{number}")).collect();
         let cluster = ClusterUuid::random();
-        db.transaction(move |conn| certificate_removals::forget(conn, &cluster, &references)).await?;
+        db.transaction(move |conn| certificate_removals::remove(conn, &cluster, &references)).await?;
         let claim = async |me: &str| {
             let me = ConductorId::new(me);
-            db.transaction(move |conn| certificate_removals::claim(conn, &me, std::time::Duration::from_secs(60), 20)).await
+            db.transaction(move |conn| queue::claim(conn, &me, std::time::Duration::from_secs(60), 20)).await
         };
         let (one, two) = tokio::join!(claim("one"), claim("two"));
         let (one, two) = (one?, two?);
@@ -120,13 +120,13 @@ on_every_database! {
         let (uuid, reference) = (ClusterUuid::random(), kept.ca.clone());
         let of = MadeBy { operation: gone, name: "given up".to_owned() };
         db.transaction(move |conn| {
-            certificate_removals::forget(conn, &uuid, &[reference.clone(), "https://b/v1/containers/1".to_owned()])?;
-            certificate_removals::forget_made(conn, &uuid, &of)
+            certificate_removals::remove(conn, &uuid, &[reference.clone(), "https://b/v1/containers/1".to_owned()])?;
+            certificate_removals::remove_made_by(conn, &uuid, &of)
         })
         .await?;
         // A conductor that keeps certificates in files sees them first, and is exchanged for one that does not.
         let own = CertManagerType::Local;
-        db.transaction(move |conn| certificate_removals::assign(conn, own)).await?;
+        db.transaction(move |conn| queue::assign_managers(conn, own)).await?;
         database.execute("UPDATE conductor_certificate_removal SET next_attempt_ms = 0").await?;
         let mut table = settings(CertManagerType::X509KeyPair);
         table.certificates.storage_path = folder.with_extension("elsewhere");
@@ -171,7 +171,7 @@ on_every_database! {
         let references: Vec<String> = (0..3).map(|number| format!(
             "http://b/v1/containers/6a1f7e0c-0000-4000-8000-00000000000{number}")).collect();
         let uuid = ClusterUuid::random();
-        db.transaction(move |conn| certificate_removals::forget(conn, &uuid, &references)).await?;
+        db.transaction(move |conn| certificate_removals::remove(conn, &uuid, &references)).await?;
         let removal = CertificateRemoval {
             db: db.clone(),
             me: ConductorId::new("one"),
@@ -184,7 +184,7 @@ on_every_database! {
         let claim = async || {
             let me = ConductorId::new("two");
             let term = std::time::Duration::from_secs(60);
-            db.transaction(move |conn| certificate_removals::claim(conn, &me, term, 20)).await
+            db.transaction(move |conn| queue::claim(conn, &me, term, 20)).await
         };
         assert_eq!(claim().await?.len(), 0, "claimed by the first");
         stop.cancel();

@@ -21,7 +21,7 @@ pub(super) fn driver_took_it(conn: &mut AnyConnection, operation: &Operation) ->
         let before = store::clusters::find(conn, &operation.cluster)?;
         store::clusters::set_certificates(conn, &operation.cluster, new)?;
         let old: Vec<String> = before.iter().flat_map(certificate_refs).collect();
-        store::certificate_removals::forget(conn, &operation.cluster, &old)?;
+        store::certificate_removals::remove(conn, &operation.cluster, &old)?;
     }
     Ok(())
 }
@@ -59,7 +59,7 @@ pub(super) fn leave_no_certificates(
             operation: operation.clone(),
             name: authority_name(name.as_deref(), cluster.as_str()).to_owned(),
         };
-        store::certificate_removals::forget_made(conn, cluster, &made)?;
+        store::certificate_removals::remove_made_by(conn, cluster, &made)?;
     }
     Ok(())
 }
