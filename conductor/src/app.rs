@@ -32,6 +32,7 @@ use crate::operations::replies::{self, AnswerSink, Replies};
 use crate::operations::{Engine, Executor, Signals, Timing, sweep};
 use crate::periodic::announce::Announcer;
 use crate::periodic::certificate_removal::CertificateRemoval;
+use crate::periodic::key_pool::KeyPoolFilling;
 use crate::periodic::status_sync::{Pace, StatusSync};
 use crate::periodic::{journal_history, journal_metrics, service_heartbeat};
 use crate::rpc::{Consumer, TransportSink};
@@ -245,6 +246,11 @@ impl Conductor {
             certificates: certificates.clone(),
         };
         parts.spawn("certificate removal", |stop| removal.run(stop));
+        let filling = KeyPoolFilling {
+            pool: certificates.key_pool().clone(),
+            signals: Arc::clone(&signals),
+        };
+        parts.spawn("pool of keys", |stop| filling.run(stop));
         let swept = engine.clone();
         parts.spawn("sweep", |stop| sweep::run(swept, stop));
         let executor = Executor::new(engine);

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! authority.rs    CAs and the client certificate: what Magnum makes      key.rs    keys, and their encrypted form
+//! key_pool.rs     keys made ahead of need
 //! signing.rs      a user's request becomes a certificate, or a reason: pure; request.rs and extensions.rs check it
 //! manager.rs      where they are kept: x509keypair.rs, barbican.rs, local.rs
 //! ```
@@ -21,6 +22,7 @@ pub mod authority;
 mod error;
 pub mod extensions;
 pub mod key;
+pub mod key_pool;
 pub mod manager;
 mod pem;
 mod request;
@@ -39,12 +41,14 @@ use magnum_config::{CertManagerType, Settings};
 use magnum_db::Database;
 use tokio::sync::{Notify, Semaphore};
 
-use self::authority::{Authority, KeyPair, authority_name};
+use self::authority::{Authority, authority_name};
 pub use self::error::{Cause, CertificateError};
 use self::extensions::Rules;
-use self::key::KeyKind;
+use self::key::PrivateKey;
+use self::key_pool::KeyPool;
 use self::manager::{CertificateManager, Entry, ManagerError, Managers, Slot, Stored};
 pub use self::x509::CertificateFormatError;
+use crate::metric_definitions as metric;
 pub use crate::store::certificate_refs::CertificateRefs;
 
 /// What Magnum calls the conductor's client certificate in a store.
@@ -61,7 +65,7 @@ struct Inner {
     managers: Managers,
     /// Longest wait for an answer to a question.
     patience: Duration,
-    kind: KeyKind,
+    pool: KeyPool,
     rules: Rules,
     /// Something was forgotten that is to be removed.
     removal: Notify,
@@ -78,9 +82,9 @@ impl Certificates {
         Self {
             inner: Arc::new(Inner {
                 own: settings.certificates.cert_manager_type,
+                pool: KeyPool::configured(settings, db.clone(), Arc::new(key.clone())),
                 managers: Managers::new(settings, db, key),
                 patience: settings.default.rpc_response_timeout / 2,
-                kind: KeyKind::from(settings),
                 rules: Rules::from(&settings.x509),
                 removal: Notify::new(),
                 workers: Semaphore::new(processors),
@@ -154,6 +158,11 @@ impl Certificates {
     /// The manager of `[certificates] cert_manager_type`, which keeps what is made now.
     pub fn kind(&self) -> CertManagerType {
         self.inner.own
+    }
+
+    /// Keys made ahead of need.
+    pub fn key_pool(&self) -> &KeyPool {
+        &self.inner.pool
     }
 
     /// Opens sealed private keys.
@@ -261,37 +270,38 @@ impl Certificates {
         if let Some(stored) = self.manager().find(&entry).await? {
             return Ok(stored);
         }
-        let (kind, days, name) = (self.inner.kind, self.inner.rules.days, entry.name.clone());
+        let (key, days, name) = (self.new_key().await?, self.inner.rules.days, entry.name.clone());
         let pair = self
-            .work(move || Ok(Authority::generate(&name, kind, days, utc_now().into())?.1))
+            .work(move || Ok(Authority::new(&name, key, days, utc_now().into())?.1))
             .await?;
         Ok(self.manager().store(&entry, pair).await?)
     }
 
     async fn client(&self, entry: Entry, ca: &Stored) -> Result<String, Cause> {
         let (found, ca) = (self.manager().find(&entry).await?, ca.pair.clone());
-        let (kind, days) = (self.inner.kind, self.inner.rules.days);
-        let reference = found.as_ref().map(|stored| stored.reference.clone());
-        // `None`: what is there was signed by this CA. Otherwise it belongs to a CA that was removed since.
-        let made: Option<KeyPair> = self
-            .work(move || {
-                let ca = Authority::open(&ca)?;
-                if found.is_some_and(|stored| ca.has_signed(&stored.pair)) {
-                    return Ok(None);
-                }
-                Ok(Some(ca.client(kind, days, utc_now().into())?))
-            })
-            .await?;
-        match (reference, made) {
-            (Some(reference), None) => Ok(reference),
-            (stale, Some(pair)) => {
-                if let Some(stale) = stale {
-                    self.manager().delete(&stale).await?;
-                }
-                Ok(self.manager().store(&entry, pair).await?.reference)
-            }
-            (None, None) => Err(Cause::Interrupted("no certificate came of it".to_owned())),
+        let ca = self.work(move || Ok(Authority::open(&ca)?)).await?;
+        match found {
+            Some(stored) if ca.has_signed(&stored.pair) => return Ok(stored.reference),
+            // It belongs to a CA that was removed since.
+            Some(stale) => self.manager().delete(&stale.reference).await?,
+            None => {}
         }
+        let (key, days) = (self.new_key().await?, self.inner.rules.days);
+        let pair = self
+            .work(move || Ok(ca.client(&key, days, utc_now().into())?))
+            .await?;
+        Ok(self.manager().store(&entry, pair).await?.reference)
+    }
+
+    /// From the pool, or made now where there is none in it.
+    async fn new_key(&self) -> Result<PrivateKey, Cause> {
+        if let Some(key) = self.inner.pool.take().await {
+            return Ok(key);
+        }
+        metrics::counter!(metric::KEYS_GENERATED).increment(1);
+        let kind = self.inner.pool.kind();
+        self.work(move || Ok(PrivateKey::generate(kind).map_err(CertificateFormatError::from)?))
+            .await
     }
 
     /// Runs work on keys beside the runtime's threads.

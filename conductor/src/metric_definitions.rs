@@ -25,6 +25,12 @@ pub const DRIVERS_FAILED: &str = "magnum_drivers_failed";
 pub const CLUSTERS_POLLED: &str = "magnum_status_polls_total";
 /// Duration of a driver's observation of one group of clusters, by `driver`.
 pub const OBSERVE_SECONDS: &str = "magnum_status_observe_seconds";
+/// Keys that can be taken from the pool of keys made ahead of need.
+pub const KEY_POOL_DEPTH: &str = "magnum_key_pool_keys";
+/// Keys taken from the pool.
+pub const KEYS_FROM_POOL: &str = "magnum_keys_from_pool_total";
+/// Keys made while an operation waited for them.
+pub const KEYS_GENERATED: &str = "magnum_keys_generated_total";
 /// Connections of the pool, by `state`.
 pub const DATABASE_CONNECTIONS: &str = "magnum_database_connections";
 
@@ -83,6 +89,24 @@ pub const ALL: &[Metric] = &[
         kind: Kind::Seconds,
         labels: &["driver"],
         meaning: "Time a driver took to look at a group of clusters",
+    },
+    Metric {
+        name: KEY_POOL_DEPTH,
+        kind: Kind::Gauge,
+        labels: &[],
+        meaning: "Private keys made ahead of need that any conductor can take",
+    },
+    Metric {
+        name: KEYS_FROM_POOL,
+        kind: Kind::Counter,
+        labels: &[],
+        meaning: "Private keys that this conductor took from the pool",
+    },
+    Metric {
+        name: KEYS_GENERATED,
+        kind: Kind::Counter,
+        labels: &[],
+        meaning: "Private keys that this conductor made while an operation waited for them",
     },
     Metric {
         name: DATABASE_CONNECTIONS,

@@ -6,6 +6,7 @@ pub mod announce;
 pub mod certificate_removal;
 pub mod journal_history;
 pub mod journal_metrics;
+pub mod key_pool;
 pub mod service_heartbeat;
 pub mod status_sync;
 

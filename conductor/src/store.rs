@@ -56,6 +56,7 @@ pub mod cluster_driver;
 pub mod clusters;
 pub mod journal_stats;
 pub mod key_pairs;
+pub mod key_pool;
 pub mod node_groups;
 pub mod object_answers;
 pub mod objects;

@@ -3,6 +3,7 @@
 
 mod barbican;
 mod generated;
+mod key_pool;
 mod lost;
 mod questions;
 mod removal;

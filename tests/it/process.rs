@@ -18,6 +18,7 @@
 //! | `barbican_outages` | so do Keystone and Barbican: nothing is left in them, and who asks is told |
 //! | `secrets` | a user's token is in no file, table or log |
 //! | `full_disk` | an API whose database has no room says so |
+//! | `key_pool` | keys made ahead of need: an idle conductor makes them, a killed one loses those it had taken, nobody gets them again |
 //! | `interop` | Python casts to our conductor and Python's server understands our API |
 
 mod barbican_outages;
@@ -28,6 +29,7 @@ mod disabled_drivers;
 mod end_to_end;
 mod full_disk;
 mod interop;
+mod key_pool;
 mod long_calls;
 mod losses_under_load;
 mod notification_drivers;

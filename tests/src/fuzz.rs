@@ -17,7 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use magnum_common::error::Fault;
 use magnum_conductor::certificates::authority::Authority;
 use magnum_conductor::certificates::extensions::Rules;
-use magnum_conductor::certificates::key::KeyKind;
+use magnum_conductor::certificates::key::{KeyKind, PrivateKey};
 use magnum_conductor::certificates::signing::sign;
 use magnum_config::value::Keyword as _;
 use magnum_config::{ConfigArgs, Settings, X509Extension, X509KeyUsage};
@@ -159,9 +159,14 @@ static OFFICE: LazyLock<Office> = LazyLock::new(|| {
         days: defaults.days,
     };
     Office {
-        ca: Authority::generate("fuzz", KeyKind::EcdsaP256, 10_000, NOW)
-            .expect("a CA")
-            .0,
+        ca: Authority::new(
+            "fuzz",
+            PrivateKey::generate(KeyKind::EcdsaP256).expect("a key"),
+            10_000,
+            NOW,
+        )
+        .expect("a CA")
+        .0,
         rules: [defaults, everything],
         requester: Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a key"),
     }

@@ -312,6 +312,16 @@ diesel::table! {
 }
 
 diesel::table! {
+    /// Private keys made ahead of need, sealed.
+    conductor_key_pool (id) {
+        id -> BigInt,
+        key_type -> Text,
+        sealed -> Binary,
+        created_ms -> BigInt,
+    }
+}
+
+diesel::table! {
     /// Magnum's schema revision: one row.
     alembic_version (version_num) {
         version_num -> Text,
@@ -335,4 +345,5 @@ diesel::allow_tables_to_appear_in_same_query!(
     conductor_certificate_removal,
     conductor_cluster_reservation,
     conductor_project,
+    conductor_key_pool,
 );

@@ -16,7 +16,7 @@ use x509_cert::ext::Extension;
 use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages};
 use x509_cert::name::{RdnSequence, RelativeDistinguishedName};
 
-use super::key::{KeyKind, PrivateKey};
+use super::key::PrivateKey;
 use super::x509::{
     self, BASIC_CONSTRAINTS, CertificateFormatError, Draft, EXTENDED_KEY_USAGE, KEY_USAGE, Period,
 };
@@ -47,15 +47,17 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// A new CA for the cluster of this name, and what is to be kept of it. Blocks for as long as making the
-    /// key takes.
-    pub fn generate(
+    /// A new CA with this key, for the cluster of this name, and what is to be kept of it. Blocks for as long as
+    /// signing takes.
+    ///
+    /// # Errors
+    /// The name fits into no certificate, or the key does not sign.
+    pub fn new(
         name: &str,
-        kind: KeyKind,
+        key: PrivateKey,
         days: u32,
         now: SystemTime,
     ) -> Result<(Self, KeyPair), CertificateFormatError> {
-        let key = PrivateKey::generate(kind)?;
         let public_key = key.public_key()?;
         let key_id = x509::key_id(&public_key)?;
         let subject = common_name(name)?;
@@ -84,15 +86,17 @@ impl Authority {
         })
     }
 
-    /// A new client certificate for the conductor: an administrator of the cluster. Blocks for as long as making
-    /// the key takes.
+    /// A new client certificate for the conductor, with this key: an administrator of the cluster. Blocks for as long
+    /// as signing takes.
+    ///
+    /// # Errors
+    /// The CA has expired, or does not sign.
     pub fn client(
         &self,
-        kind: KeyKind,
+        key: &PrivateKey,
         days: u32,
         now: SystemTime,
     ) -> Result<KeyPair, CertificateFormatError> {
-        let key = PrivateKey::generate(kind)?;
         let public_key = key.public_key()?;
         let mut extensions = vec![
             usage(KeyUsages::DigitalSignature | KeyUsages::KeyEncipherment)?,
@@ -117,7 +121,7 @@ impl Authority {
             },
             &self.key,
         )?;
-        kept(certificate, &key)
+        kept(certificate, key)
     }
 
     /// Whether a stored certificate was signed by this CA.
@@ -201,9 +205,14 @@ mod tests {
     use magnum_common::clock::utc_now;
 
     use super::*;
+    use crate::certificates::key::KeyKind;
+
+    fn key() -> PrivateKey {
+        PrivateKey::generate(KeyKind::EcdsaP256).unwrap()
+    }
 
     fn authority() -> (Authority, KeyPair) {
-        Authority::generate("k8s", KeyKind::EcdsaP256, 10, utc_now().into()).unwrap()
+        Authority::new("k8s", key(), 10, utc_now().into()).unwrap()
     }
 
     #[test]
@@ -212,7 +221,7 @@ mod tests {
         let opened = Authority::open(&pair).unwrap();
         assert_eq!(opened.facts, made.facts);
         assert_eq!(made.facts.authority_key_id.as_ref(), Some(&made.facts.key_id));
-        let client = opened.client(KeyKind::EcdsaP256, 10, utc_now().into()).unwrap();
+        let client = opened.client(&key(), 10, utc_now().into()).unwrap();
         assert!(made.has_signed(&client));
         let (other, _) = authority();
         assert!(!other.has_signed(&client), "the same name, another key");
@@ -222,21 +231,17 @@ mod tests {
     fn what_it_signs_ends_with_it_and_after_that_it_signs_nothing() {
         let (authority, _) = authority();
         let later = SystemTime::from(utc_now()) + Duration::from_secs(5 * 24 * 60 * 60);
-        let client = authority.client(KeyKind::EcdsaP256, 100, later).unwrap();
+        let client = authority.client(&key(), 100, later).unwrap();
         let facts = x509::read(&client.certificate).unwrap();
         assert_eq!(facts.period.not_after, authority.facts.period.not_after);
         let too_late = SystemTime::from(utc_now()) + Duration::from_secs(11 * 24 * 60 * 60);
-        let refused = authority
-            .client(KeyKind::EcdsaP256, 1, too_late)
-            .unwrap_err()
-            .to_string();
+        let refused = authority.client(&key(), 1, too_late).unwrap_err().to_string();
         assert!(refused.contains("rotate"), "{refused}");
     }
 
     #[test]
     fn a_period_beyond_2049_can_be_said() {
-        let (authority, _) =
-            Authority::generate("k8s", KeyKind::EcdsaP256, 36_500, utc_now().into()).unwrap();
+        let (authority, _) = Authority::new("k8s", key(), 36_500, utc_now().into()).unwrap();
         assert!(authority.facts.period.not_after > Duration::from_secs(4_000_000_000));
     }
 

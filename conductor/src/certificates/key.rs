@@ -22,6 +22,8 @@ use pkcs8::pkcs5::pbes2;
 use pkcs8::{EncryptedPrivateKeyInfo, PrivateKeyInfo, SecretDocument};
 use spki::{AlgorithmIdentifierRef, SubjectPublicKeyInfoRef};
 
+use zeroize::Zeroizing;
+
 use super::pem;
 
 pub(super) const RSA_ENCRYPTION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
@@ -45,6 +47,16 @@ pub enum KeyKind {
     Rsa(u32),
     /// ECDSA on P-256.
     EcdsaP256,
+}
+
+impl KeyKind {
+    /// Its name, as in `[certificates] key_type`.
+    pub fn name(self) -> String {
+        match self {
+            Self::Rsa(bits) => format!("rsa-{bits}"),
+            Self::EcdsaP256 => "ecdsa-p256".to_owned(),
+        }
+    }
 }
 
 impl From<&Settings> for KeyKind {
@@ -150,7 +162,7 @@ impl PrivateKey {
         let (label, der) =
             pem::decode(text.expose(), &[ENCRYPTED, PLAIN, PKCS1]).map_err(|error| unreadable(&error))?;
         // Keeps the bytes from staying behind in memory.
-        let der = zeroize::Zeroizing::new(der);
+        let der = Zeroizing::new(der);
         match label {
             ENCRYPTED => {
                 let sealed =
@@ -168,7 +180,8 @@ impl PrivateKey {
         }
     }
 
-    fn from_pkcs8(der: &[u8]) -> Result<Self, KeyError> {
+    /// A key from PKCS#8 that is not encrypted.
+    pub(super) fn from_pkcs8(der: &[u8]) -> Result<Self, KeyError> {
         let unreadable = |error: &dyn std::fmt::Display| KeyError::Unreadable(error.to_string());
         let info = PrivateKeyInfo::from_der(der).map_err(|error| unreadable(&error))?;
         if info.algorithm.oid == RSA_ENCRYPTION {
@@ -196,14 +209,8 @@ impl PrivateKey {
         random.fill(&mut salt).map_err(|_| KeyError::NoRandomness)?;
         random.fill(&mut iv).map_err(|_| KeyError::NoRandomness)?;
         let passphrase = passphrase(&random)?;
-        let document = match &self.0 {
-            Kind::Rsa(pair) => {
-                let der = AsDer::<Pkcs8V1Der>::as_der(&**pair).map_err(|error| failed(&error))?;
-                SecretDocument::try_from(der.as_ref()).map_err(|error| failed(&error))?
-            }
-            Kind::Ec(_, document, _) => document.clone(),
-        };
-        let info = PrivateKeyInfo::from_der(document.as_bytes()).map_err(|error| failed(&error))?;
+        let document = self.to_pkcs8()?;
+        let info = PrivateKeyInfo::from_der(&document).map_err(|error| failed(&error))?;
         let scheme =
             pbes2::Parameters::pbkdf2_sha256_aes256cbc(ROUNDS, &salt, &iv).map_err(|error| failed(&error))?;
         let sealed = info
@@ -212,8 +219,21 @@ impl PrivateKey {
         Ok((Secret::new(pem::encode(ENCRYPTED, sealed.as_bytes())), passphrase))
     }
 
-    /// The public half, as a `SubjectPublicKeyInfo`.
-    pub(super) fn public_key(&self) -> Result<Vec<u8>, KeyError> {
+    /// The key as PKCS#8 that is not encrypted.
+    pub(super) fn to_pkcs8(&self) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+        match &self.0 {
+            Kind::Rsa(pair) => AsDer::<Pkcs8V1Der>::as_der(&**pair)
+                .map(|der| Zeroizing::new(der.as_ref().to_vec()))
+                .map_err(|error| KeyError::Generation(error.to_string())),
+            Kind::Ec(_, document, _) => Ok(Zeroizing::new(document.as_bytes().to_vec())),
+        }
+    }
+
+    /// The public half, as a `SubjectPublicKeyInfo` in DER.
+    ///
+    /// # Errors
+    /// [`KeyError::Signing`]: it cannot be written.
+    pub fn public_key(&self) -> Result<Vec<u8>, KeyError> {
         let failed = |error: &dyn std::fmt::Display| KeyError::Signing(error.to_string());
         match &self.0 {
             Kind::Rsa(pair) => AsDer::<PublicKeyX509Der>::as_der(pair.public_key())

@@ -110,6 +110,7 @@ async fn check(config: &ConfigArgs) -> Vec<Finding> {
                 clusters.unfinished(),
                 clusters.certificates(),
                 host_checks::services(&facts),
+                host_checks::key_pool(settings, &facts),
             ]);
         }
     }

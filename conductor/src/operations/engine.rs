@@ -1,6 +1,7 @@
 //! What the executor, the sweep and the replies share: one per process.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use crate::seal::JournalKey;
@@ -129,6 +130,8 @@ pub struct Signals {
     pub work: Notify,
     /// An operation began to wait for the cloud: the status sync may look.
     pub observing: Notify,
+    /// Operations that run in this process.
+    pub running: AtomicUsize,
 }
 
 #[cfg(test)]

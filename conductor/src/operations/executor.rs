@@ -8,6 +8,7 @@
 //! they give their lease back; then the rest is stopped, and gives its lease back too.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use magnum_common::retry::{Delays, RetryPolicy};
@@ -57,6 +58,7 @@ impl Executor {
         while !shutdown.is_cancelled() {
             let woken = signals.work.notified();
             let pause = self.fill().await;
+            signals.running.store(self.running.len(), Ordering::Relaxed);
             tokio::select! {
                 () = woken => {}
                 () = tokio::time::sleep(pause) => {}

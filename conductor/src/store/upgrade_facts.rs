@@ -30,6 +30,8 @@ pub struct Facts {
     pub key_pairs: HashSet<String>,
     /// What running conductors have announced.
     pub announced: Vec<AnnouncedDriver>,
+    /// Keys that are ready in the pool, by type.
+    pub key_pool: HashMap<String, u64>,
     /// Operations that have not ended: the cluster, and the sealed context.
     pub open: Vec<(String, Option<Vec<u8>>)>,
 }
@@ -77,6 +79,7 @@ impl Facts {
             services_without_host: services.iter().filter(|one| one.host.is_none()).count(),
             key_pairs: key_pairs.into_iter().flatten().collect(),
             announced: Vec::new(),
+            key_pool: HashMap::new(),
             open: Vec::new(),
         };
         if has_ours {
@@ -95,6 +98,7 @@ impl Facts {
             .map(|(cluster, name, version)| (cluster, DriverRef { name, version }))
             .collect();
         self.announced = announced_drivers::list(conn, fresh)?;
+        self.key_pool = super::key_pool::depths(conn)?;
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use magnum_common::clock::utc_now;
 use magnum_conductor::certificates::authority::{Authority, KeyPair};
-use magnum_conductor::certificates::key::KeyKind;
+use magnum_conductor::certificates::key::{KeyKind, PrivateKey};
 use magnum_tests::oslo_peer::OsloPeer;
 use magnum_tests::{Backend, TestDatabase};
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ use crate::probe;
 const DAYS: u32 = 1825;
 
 fn set(kind: KeyKind) -> Result<(KeyPair, KeyPair)> {
-    let (ca, pair) = Authority::generate("k8s-ü", kind, DAYS, utc_now().into())?;
-    let client = ca.client(kind, DAYS, utc_now().into())?;
+    let (ca, pair) = Authority::new("k8s-ü", PrivateKey::generate(kind)?, DAYS, utc_now().into())?;
+    let client = ca.client(&PrivateKey::generate(kind)?, DAYS, utc_now().into())?;
     Ok((pair, client))
 }
 

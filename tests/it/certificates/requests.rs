@@ -5,7 +5,7 @@ use magnum_common::clock::utc_now;
 use magnum_common::error::{Exception, Fault};
 use magnum_conductor::certificates::authority::Authority;
 use magnum_conductor::certificates::extensions::Rules;
-use magnum_conductor::certificates::key::KeyKind;
+use magnum_conductor::certificates::key::{KeyKind, PrivateKey};
 use magnum_conductor::certificates::signing::{SigningError, sign};
 use magnum_config::{Settings, X509Extension, X509KeyUsage};
 
@@ -21,7 +21,12 @@ struct Office {
 impl Office {
     fn new() -> Result<Self> {
         let bench = Bench::new()?;
-        let (ca, pair) = Authority::generate("k8s", KeyKind::EcdsaP256, 100, utc_now().into())?;
+        let (ca, pair) = Authority::new(
+            "k8s",
+            PrivateKey::generate(KeyKind::EcdsaP256)?,
+            100,
+            utc_now().into(),
+        )?;
         bench.write("ca.pem", &pair.certificate)?;
         Ok(Self {
             bench,

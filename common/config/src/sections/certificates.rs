@@ -91,6 +91,8 @@ section! {
         storage_path: PathBuf as Path = PathBuf::from("/var/lib/magnum/certificates/");
         /// Algorithm of generated keys; rsa_key_size may ask for longer RSA keys.
         key_type: KeyType as Choice = KeyType::Rsa2048, ours true;
+        /// Private keys made ahead of need, in the database, sealed, for all conductors together: a cluster takes four. 0 turns it off. Only RSA keys are worth it.
+        key_pool_size: u32 as Int<0, 10_000> = 256, ours true;
         /// Whether private keys are sealed with the key of journal_key_file, for `x509keypair` and `local`. A Python Magnum reads sealed keys only over the objects RPC, not in the database.
         seal_private_keys: bool as Bool = false, ours true;
     }

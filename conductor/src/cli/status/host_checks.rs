@@ -1,12 +1,13 @@
 //! What this host has and can reach: database, key file, driver folders.
 
 use crate::seal::{JournalKey, SealError};
-use magnum_config::Settings;
+use magnum_config::{KeyType, Settings};
 use magnum_db::migrate::{self, HEAD, Revision};
 use magnum_db::{Database, DatabaseUrl, DbError, PoolOptions};
 use magnum_drivers::{Registry, discover};
 
 use super::report::Finding;
+use crate::certificates::key::KeyKind;
 use crate::operations::journal::read;
 use crate::store::upgrade_facts::Facts;
 
@@ -139,6 +140,24 @@ pub(super) fn open_operations(key: Option<&JournalKey>, facts: &Facts, mut findi
              copy the file from the conductor that accepted them.",
             sealed.len()
         ));
+    }
+    finding
+}
+
+/// Private keys made ahead of need. An empty pool stops nothing: creates make their keys themselves.
+pub(super) fn key_pool(settings: &Settings, facts: &Facts) -> Finding {
+    let mut finding = Finding::of("Key pool");
+    let (key_type, size) = (
+        KeyKind::from(settings).name(),
+        settings.certificates.key_pool_size,
+    );
+    let depth = facts.key_pool.get(&key_type).copied().unwrap_or(0);
+    match (settings.certificates.key_type, size) {
+        (KeyType::EcdsaP256, _) => {}
+        (KeyType::Rsa2048, 0) => finding.note("Off: [certificates] key_pool_size is 0."),
+        (KeyType::Rsa2048, _) => {
+            finding.note(format!("{depth} of {size} keys of type {key_type} are ready."))
+        }
     }
     finding
 }

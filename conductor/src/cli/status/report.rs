@@ -55,6 +55,11 @@ impl Finding {
         }
     }
 
+    /// Adds something that is good to know, and nothing to be done about.
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.add(Code::Success, text.into());
+    }
+
     /// Adds something that should be looked at.
     pub fn warn(&mut self, text: impl Into<String>) {
         self.add(Code::Warning, text.into());
