@@ -100,10 +100,16 @@ async fn every_contestant_creates_all_clusters_with_their_certificates() -> Resu
         limit: Duration::from_secs(120),
     };
     let json = create.run(&ground().await?).await?.json();
-    let names = ["bare RSA keys", "ours, EC", "ours, RSA-2048", "magnum 23"];
+    let names = [
+        "bare RSA keys",
+        "ours, EC",
+        "ours, RSA-2048, from the pool",
+        "ours, RSA-2048, no pool",
+        "magnum 23",
+    ];
     assert_eq!(column(&json, "contestant"), names);
-    assert_eq!(column(&json, "clusters"), [3.0, 20.0, 3.0, 3.0]);
-    assert_eq!(json["goals"].as_array().map(Vec::len), Some(2));
+    assert_eq!(column(&json, "clusters"), [3.0, 20.0, 3.0, 3.0, 3.0]);
+    assert_eq!(json["goals"].as_array().map(Vec::len), Some(4));
     Ok(())
 }
 

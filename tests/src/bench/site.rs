@@ -109,13 +109,20 @@ impl Site {
         Ok(Database::connect(&section(&self.database)).await?)
     }
 
-    /// A conductor of ours called `name`, with this type of keys.
-    pub(super) fn ours(&self, ground: &Ground<'_>, name: &str, key_type: &str) -> Result<Command> {
+    /// A conductor of ours called `name`, with this type of keys, and at most so many of them made ahead of need.
+    pub(super) fn ours(
+        &self,
+        ground: &Ground<'_>,
+        name: &str,
+        key_type: &str,
+        key_pool_size: u64,
+    ) -> Result<Command> {
         let config = self
             .config
             .clone()
             .set("DEFAULT", "host", name)
             .set("certificates", "key_type", key_type)
+            .set("certificates", "key_pool_size", key_pool_size)
             .write(&self.folder.join(format!("{name}.conf")))?;
         let mut command = Command::new(&ground.program);
         command.args(["conductor", "--config-file"]).arg(config);

@@ -129,7 +129,7 @@ impl Sweep {
         let (before, began) = (eye.statements_of_ours().await?, Instant::now());
         let mut servers = Vec::new();
         for number in 0..conductors {
-            let command = site.ours(ground, &format!("bench-{number}"), "ecdsa-p256")?;
+            let command = site.ours(ground, &format!("bench-{number}"), "ecdsa-p256", 0)?;
             servers.push(Server::start(command, &site.vhost).await?);
         }
         // Given back after its look: nobody holds it, and the next look is far away.
