@@ -6,6 +6,7 @@
 pub mod cluster;
 pub mod cluster_template;
 pub mod node_group;
+pub mod reboot;
 pub mod records;
 pub mod status;
 
@@ -14,6 +15,7 @@ use indexmap::IndexMap;
 pub use cluster::Cluster;
 pub use cluster_template::ClusterTemplate;
 pub use node_group::{NodeCounts, NodeGroup, Role};
+pub use reboot::RebootType;
 pub use records::{Federation, MagnumService, Quota, X509KeyPair};
 pub use status::{Action, ClusterStatus, HealthStatus, Outcome};
 

@@ -5,7 +5,7 @@
 //! | [`arguments`] | typed arguments, with Python's errors for wrong ones |
 //! | [`command`], [`decode`] | what a message asks for, once its arguments are good |
 //! | [`plan`] | what accepting it changes: data made by pure functions |
-//! | [`cluster_create`], [`cluster_update`], [`cluster_delete`], [`cluster_resize`] (upgrade too), [`nodegroup`], [`rotation`] | those functions |
+//! | [`cluster_create`], [`cluster_update`], [`cluster_delete`], [`cluster_resize`] (upgrade too), [`nodegroup`], [`node_actions`], [`rotation`] | those functions |
 //! | [`columns`] | values that no row can hold |
 //! | [`accept`] | reads, plans, writes: one transaction for many messages |
 //! | [`certificates`] | signing requests, and showing CAs |
@@ -26,6 +26,7 @@ pub mod cluster_update;
 pub mod columns;
 pub mod command;
 pub mod decode;
+pub mod node_actions;
 pub mod nodegroup;
 pub mod plan;
 pub mod question;

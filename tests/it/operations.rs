@@ -11,5 +11,6 @@ mod deleting;
 mod fencing;
 mod history;
 mod operators;
+mod rebooting;
 mod running;
 pub(crate) mod world;

@@ -26,4 +26,4 @@ pub use host::{EngineHost, EngineServices, GuardProgram};
 pub use observation::{ClusterRef, HealthObservation, HealthReport, Observation};
 pub use progress::{NoProgress, Progress, ProgressSink};
 pub use report::{ClusterChanges, DriverReport, NodeGroupChanges};
-pub use task::Task;
+pub use task::{Nodes, Task};

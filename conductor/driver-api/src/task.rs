@@ -1,7 +1,7 @@
 //! What a driver is asked to do.
 
 use magnum_common::ids::NodeGroupUuid;
-use magnum_common::model::ClusterTemplate;
+use magnum_common::model::{ClusterTemplate, RebootType};
 
 /// What a driver is asked to do. The cluster and its node groups say how it shall be afterwards.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +38,25 @@ pub enum Task<'a> {
     RotateCa,
     /// Replace the credential that the cluster uses towards the cloud.
     RotateCredential,
+    /// Build nodes anew, each in the place of the old one.
+    Rebuild(Nodes<'a>),
+    /// Restart nodes.
+    Reboot {
+        /// How.
+        how: RebootType,
+        /// Which.
+        nodes: Nodes<'a>,
+    },
+}
+
+/// Which nodes of a cluster are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nodes<'a> {
+    /// Those of this group; `None` means those of every group.
+    pub node_group: Option<&'a NodeGroupUuid>,
+    /// Of those the ones with these names, as the cloud names them; none means all. A name that no node has is a
+    /// permanent failure, before any node is touched.
+    pub names: &'a [String],
 }
 
 impl<'a> Task<'a> {
@@ -54,6 +73,8 @@ impl<'a> Task<'a> {
             Self::DeleteNodeGroup(_) => "delete_nodegroup",
             Self::RotateCa => "rotate_ca",
             Self::RotateCredential => "rotate_credential",
+            Self::Rebuild(_) => "rebuild",
+            Self::Reboot { .. } => "reboot",
         }
     }
 
@@ -65,6 +86,7 @@ impl<'a> Task<'a> {
             | Self::CreateNodeGroup(node_group)
             | Self::UpdateNodeGroup(node_group)
             | Self::DeleteNodeGroup(node_group) => Some(node_group),
+            Self::Rebuild(nodes) | Self::Reboot { nodes, .. } => nodes.node_group,
             Self::Create | Self::Update | Self::Delete | Self::RotateCa | Self::RotateCredential => None,
         }
     }

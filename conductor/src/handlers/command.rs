@@ -4,7 +4,7 @@ use magnum_common::ids::{ClusterUuid, NodeGroupUuid, TemplateUuid};
 use magnum_common::model::{Cluster, HealthStatus, NodeGroup, StringMap};
 use magnum_objects::node_group::NodeGroupObject;
 
-use crate::workflows::OperationKind;
+use crate::workflows::{OperationKind, kinds};
 
 /// A request that is recorded as an operation. Of the cluster in a message only the identity counts: everything
 /// else is read from its row.
@@ -30,6 +30,10 @@ pub enum Command {
     RotateCaCertificate(ClusterUuid),
     /// `credential_rotate`
     CredentialRotate(ClusterUuid),
+    /// `cluster_rebuild`
+    ClusterRebuild(ClusterUuid, kinds::ClusterRebuild),
+    /// `cluster_reboot`
+    ClusterReboot(ClusterUuid, kinds::ClusterReboot),
 }
 
 /// Arguments of `cluster_create`.
@@ -102,6 +106,8 @@ impl Command {
             Self::NodegroupDelete(..) => OperationKind::NodegroupDelete,
             Self::RotateCaCertificate(_) => OperationKind::RotateCaCertificate,
             Self::CredentialRotate(_) => OperationKind::CredentialRotate,
+            Self::ClusterRebuild(..) => OperationKind::ClusterRebuild,
+            Self::ClusterReboot(..) => OperationKind::ClusterReboot,
         }
     }
 
@@ -117,7 +123,9 @@ impl Command {
             | Self::NodegroupUpdate(cluster, ..)
             | Self::NodegroupDelete(cluster, _)
             | Self::RotateCaCertificate(cluster)
-            | Self::CredentialRotate(cluster) => cluster,
+            | Self::CredentialRotate(cluster)
+            | Self::ClusterRebuild(cluster, _)
+            | Self::ClusterReboot(cluster, _) => cluster,
         }
     }
 

@@ -5,12 +5,13 @@ use std::str::FromStr;
 
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
+use magnum_common::model::RebootType;
 use magnum_objects as objects;
 use serde_json::{Map, Value};
 
 use super::arguments::Arguments;
 use super::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade, Command};
-use crate::workflows::OperationKind;
+use crate::workflows::{OperationKind, kinds};
 
 impl Command {
     /// Reads the arguments of `method`. `None`: it is not a method that is recorded.
@@ -61,6 +62,21 @@ fn decode(kind: OperationKind, mut args: Arguments<'_>) -> Result<Command, Fault
         }
         OperationKind::RotateCaCertificate => Command::RotateCaCertificate(cluster(&mut args)?),
         OperationKind::CredentialRotate => Command::CredentialRotate(cluster(&mut args)?),
+        OperationKind::ClusterRebuild => {
+            let rebuild = kinds::ClusterRebuild {
+                node_group: node_group_or_null(&mut args)?,
+                nodes: args.texts_or_null("nodes")?.unwrap_or_default(),
+            };
+            Command::ClusterRebuild(cluster(&mut args)?, rebuild)
+        }
+        OperationKind::ClusterReboot => {
+            let reboot = kinds::ClusterReboot {
+                reboot_type: reboot_type(&args.text("reboot_type")?)?,
+                node_group: node_group_or_null(&mut args)?,
+                nodes: args.texts_or_null("nodes")?.unwrap_or_default(),
+            };
+            Command::ClusterReboot(cluster(&mut args)?, reboot)
+        }
     };
     args.finish()?;
     Ok(command)
@@ -72,6 +88,26 @@ fn cluster(args: &mut Arguments<'_>) -> Result<ClusterUuid, Fault> {
 
 fn node_group(args: &mut Arguments<'_>) -> Result<NodeGroupUuid, Fault> {
     objects::node_group::decode(&args.value("nodegroup")?)?.uuid()
+}
+
+fn node_group_or_null(args: &mut Arguments<'_>) -> Result<Option<NodeGroupUuid>, Fault> {
+    match args.value("nodegroup")? {
+        Value::Null => Ok(None),
+        group => objects::node_group::decode(&group)?.uuid().map(Some),
+    }
+}
+
+fn reboot_type(text: &str) -> Result<RebootType, Fault> {
+    text.parse().map_err(|_unknown| {
+        let shown: String = text.chars().take(60).collect();
+        Fault::new(
+            Exception::ValueError,
+            format!(
+                "{shown} is invalid for 'reboot_type'; it is one of {}",
+                RebootType::TEXTS.join(", ")
+            ),
+        )
+    })
 }
 
 fn cluster_create(args: &mut Arguments<'_>) -> Result<Command, Fault> {
@@ -178,6 +214,29 @@ mod tests {
         sent["magnum_object.data"].as_object_mut().unwrap().remove("uuid");
         let fault = read("nodegroup_create", json!({"cluster": c(), "nodegroup": sent})).unwrap_err();
         assert!(fault.message.contains("uuid"), "{fault}");
+    }
+
+    #[test]
+    fn a_reboot_says_how_and_may_leave_open_which_nodes() {
+        let asked = |how: &str, nodes: Value, group: Value| {
+            let args = json!({"cluster": c(), "reboot_type": how, "nodes": nodes, "nodegroup": group});
+            read("cluster_reboot", args)
+        };
+        let Ok(Command::ClusterReboot(cluster, reboot)) = asked("hard", json!(["a"]), group("c")) else {
+            panic!("a reboot");
+        };
+        assert_eq!(cluster.as_str(), "c");
+        assert_eq!(reboot.reboot_type, RebootType::Hard);
+        assert_eq!(
+            (reboot.node_group, reboot.nodes),
+            (Some("g".into()), vec!["a".to_owned()])
+        );
+        let Ok(Command::ClusterReboot(_, reboot)) = asked("soft", json!(null), json!(null)) else {
+            panic!("a reboot");
+        };
+        assert_eq!((reboot.node_group, reboot.nodes), (None, Vec::new()));
+        let wrong = asked("gentle", json!(null), json!(null)).unwrap_err();
+        assert!(wrong.message.contains("'reboot_type'"), "{wrong}");
     }
 
     #[test]

@@ -281,12 +281,14 @@ pub fn supersede(
     write::end(conn, row, from, State::Cancelled, Some(&reason), Some(by))?;
     if from != State::Observing {
         let row = read::by_row(conn, row)?;
-        if let (Ok(kind), Some(Ok(step))) = (row.kind.parse(), row.step.as_deref().map(str::parse)) {
+        let kind: Option<OperationKind> = row.kind.parse().ok();
+        if let (Some(kind), Some(Ok(step))) = (kind, row.step.as_deref().map(str::parse)) {
             let (id, cluster) = (row.uuid.as_str().into(), row.cluster_uuid.as_str().into());
             leave_no_certificates(conn, &id, kind, step, &cluster)?;
         }
         let fault = Fault::new(Exception::Conflict, reason);
-        if let Ok(answer) = Recorded::new(&Err(fault)) {
+        let was_answered = kind.is_some_and(OperationKind::is_answered_when_accepted);
+        if !was_answered && let Ok(answer) = Recorded::new(&Err(fault)) {
             write::store_answer_of_call(conn, row.id, &answer)?;
         }
     }
@@ -304,7 +306,7 @@ fn cluster_answer(conn: &mut AnyConnection, operation: &Operation) -> Result<Opt
         return Ok(None);
     }
     let value = match operation.kind.description().answer {
-        AnswerValue::Nothing => Value::Null,
+        AnswerValue::Nothing | AnswerValue::Accepted => Value::Null,
         AnswerValue::NodeGroup => {
             let wanted = operation.args.work.workflow().node_group();
             store::node_groups::of(conn, &operation.cluster)?
@@ -319,7 +321,7 @@ fn cluster_answer(conn: &mut AnyConnection, operation: &Operation) -> Result<Opt
 }
 
 fn recorded(operation: &Operation, answer: &Answer) -> Result<Option<Recorded>, JournalError> {
-    if operation.reply.is_none() {
+    if operation.reply.is_none() || operation.kind.is_answered_when_accepted() {
         return Ok(None);
     }
     Recorded::new(answer)

@@ -38,7 +38,7 @@ pub struct Description {
     pub time_limit: TimeLimit,
     /// What the cluster was not when the time was over.
     pub timed_out_as: &'static str,
-    /// The value of the answer to a call that went well.
+    /// The answer to a call that goes well.
     pub answer: AnswerValue,
     /// The end of the notification's event type, and CADF's word for the action.
     pub notification: &'static str,
@@ -78,7 +78,8 @@ impl BeginsIn {
 pub enum GroupStatuses {
     /// All of them the cluster's status.
     OfCluster,
-    /// The group that it is about, this action in progress; with [`Action::Delete`], its row goes in the end.
+    /// The group that it is about, this action in progress; with [`Action::Delete`], its row goes in the end. All
+    /// groups the cluster's status, if it is about none.
     OfGroup(Action),
     /// What they showed before.
     Unchanged,
@@ -121,6 +122,8 @@ pub enum AnswerValue {
     NodeGroup,
     /// Null.
     Nothing,
+    /// Null as soon as the request is in the journal: the caller does not wait for the driver.
+    Accepted,
 }
 
 /// A step of a workflow.

@@ -9,6 +9,8 @@
 
 mod cluster_create;
 mod cluster_delete;
+mod cluster_reboot;
+mod cluster_rebuild;
 mod cluster_resize;
 mod cluster_update;
 mod cluster_upgrade;
@@ -26,10 +28,12 @@ use magnum_common::model::status::UnknownText;
 use magnum_common::model::{Action, ClusterStatus, Outcome};
 use serde::{Deserialize, Serialize};
 
-use super::description::{Description, GroupStatuses, Step, Workflow};
+use super::description::{AnswerValue, Description, GroupStatuses, Step, Workflow};
 
 pub use cluster_create::ClusterCreate;
 pub use cluster_delete::ClusterDelete;
+pub use cluster_reboot::ClusterReboot;
+pub use cluster_rebuild::ClusterRebuild;
 pub use cluster_resize::ClusterResize;
 pub use cluster_update::ClusterUpdate;
 pub use cluster_upgrade::ClusterUpgrade;
@@ -94,6 +98,8 @@ kinds! {
     NodegroupDelete,
     RotateCaCertificate,
     CredentialRotate,
+    ClusterRebuild,
+    ClusterReboot,
 }
 
 impl OperationKind {
@@ -110,6 +116,11 @@ impl OperationKind {
     /// Whether the cluster is in progress while this is done.
     pub const fn moves_status(self) -> bool {
         self.description().moves_status
+    }
+
+    /// Whether a call of it is answered as soon as it is in the journal.
+    pub const fn is_answered_when_accepted(self) -> bool {
+        matches!(self.description().answer, AnswerValue::Accepted)
     }
 
     /// The steps, in order.

@@ -64,7 +64,12 @@ mod tests {
         for kind in [K::ClusterUpdate, K::ClusterUpgrade, K::RotateCaCertificate] {
             assert_eq!(refused(kind), all_but(S::COMPLETE), "{kind}");
         }
-        for kind in [K::ClusterResize, K::CredentialRotate] {
+        for kind in [
+            K::ClusterResize,
+            K::CredentialRotate,
+            K::ClusterRebuild,
+            K::ClusterReboot,
+        ] {
             assert_eq!(refused(kind), all_but(&updating), "{kind}");
         }
         for kind in [K::NodegroupCreate, K::NodegroupUpdate, K::NodegroupDelete] {

@@ -58,11 +58,12 @@ pub fn start<'a>(
     }
     let group_status = match kind.description().group_statuses {
         GroupStatuses::OfGroup(action) => Some(ClusterStatus::of(action, Outcome::InProgress)),
-        GroupStatuses::OfCluster => {
-            start.all_groups = true;
-            None
-        }
-        GroupStatuses::Unchanged => None,
+        GroupStatuses::OfCluster | GroupStatuses::Unchanged => None,
+    };
+    start.all_groups = match kind.description().group_statuses {
+        GroupStatuses::OfCluster => true,
+        GroupStatuses::OfGroup(_) => group.is_none(),
+        GroupStatuses::Unchanged => false,
     };
     start.group = group
         .zip(group_status)

@@ -3,7 +3,9 @@
 
     <root>/clusters/<cluster uuid>/cluster.json            what was built, and by which operation
     <root>/clusters/<cluster uuid>/<group>/node-<n>/       one folder per node, with node.json in it; <group> is
-                                                           the node group's name and the start of its uuid
+                                                           the node group's name and the start of its uuid. Calls
+                                                           that name nodes call a node <group>/node-<n>, or by its
+                                                           address
     <root>/clusters/<cluster uuid>/certificates.json       which certificates the cluster has
     <root>/clusters/<cluster uuid>/credential.json         what the cluster would use towards a cloud
     <root>/locks/<cluster uuid>                            locked while a call works on the cluster
@@ -83,7 +85,7 @@ class Journal:
 WORDS = {"create": "CREATE", "delete": "DELETE"}
 CALLS = (
     "create", "update", "delete", "resize", "upgrade", "create_nodegroup", "update_nodegroup", "delete_nodegroup",
-    "rotate_ca", "rotate_credential",
+    "rotate_ca", "rotate_credential", "rebuild", "reboot",
 )
 CERTIFICATES = ("ca_cert_ref", "magnum_cert_ref", "etcd_ca_cert_ref", "front_proxy_ca_cert_ref")
 
@@ -106,6 +108,8 @@ class Cluster:
         self.target = request.get("node_group")
         self.new_template = request.get("new_template")
         self.batch = request.get("max_batch_size") or 1
+        self.names = request.get("nodes") or []
+        self.reboot_type = request.get("reboot_type")
         self.labels = self.cluster.get("labels") or {}
         self.name = safe(self.cluster["uuid"])
         self.folder = root / "clusters" / self.name
@@ -188,6 +192,46 @@ class Cluster:
             for file in batch:
                 write(file, {**(read(file) or {}), "template": template})
                 self.journal.add("effect", effect="upgrade", node=str(file.parent.relative_to(self.folder)))
+
+    def meant(self):
+        """The nodes that a rebuild or a reboot is about: their folders. All of them are known before one is touched."""
+        nodes = {}
+        for group, number in self.wanted():
+            if self.target is None or group["uuid"] == self.target:
+                folder = self.node(group, number)
+                nodes[f"{folder.parent.name}/{folder.name}"] = (folder, self.address(group["name"], number))
+        unknown = [name for name in self.names if not any(name in (node, at) for node, (_, at) in nodes.items())]
+        if unknown:
+            raise Failure(f"there is no node {', '.join(unknown)}; there are {', '.join(nodes)}")
+        return {
+            name: folder for name, (folder, address) in nodes.items()
+            if not self.names or name in self.names or address in self.names
+        }
+
+    def each_meant(self, doing, pause, effect):
+        """Does something to each node that is meant, once for an operation however often that is repeated."""
+        nodes = self.meant()
+        for done, (name, folder) in enumerate(nodes.items()):
+            file = folder / "node.json"
+            node = read(file) or {}
+            if node.get(doing) == self.operation:
+                continue
+            say({"progress": f"{doing} of {name}", "percent": 100 * done / len(nodes)})
+            time.sleep(pause)
+            effect(folder, file, {**node, doing: self.operation})
+            self.journal.add("effect", effect=doing, node=name, how=self.reboot_type)
+
+    def rebuild(self, pause):
+        def build_anew(folder, file, node):
+            # What was on the old node is gone, its restarts included.
+            shutil.rmtree(folder)
+            write(file, {key: value for key, value in node.items() if key not in ("boots", "last_boot", "reboot")})
+        self.each_meant("rebuild", pause, build_anew)
+
+    def reboot(self, pause):
+        def restart(_folder, file, node):
+            write(file, {**node, "boots": node.get("boots", 0) + 1, "last_boot": self.reboot_type})
+        self.each_meant("reboot", pause, restart)
 
     def rotate_credential(self):
         """A new credential for each operation, and the same one for its repetitions."""
@@ -272,6 +316,9 @@ class Cluster:
             return record["result"]
         self.journal.add("begin")
         self.fail_as_told()
+        if self.call in ("rebuild", "reboot"):
+            # Names that no node has are refused now, not when an observation finds them.
+            self.meant()
         if self.is_async() and (self.call != "delete" or self.folder.exists()):
             steps = max(1, len(self.missing()) + len(self.surplus()))
             if record.get("operation") != self.operation:
@@ -279,6 +326,7 @@ class Cluster:
                 write(self.record_file, {
                     "operation": self.operation, "call": self.call, "due": due,
                     "target": self.target, "new_template": self.new_template, "batch": self.batch,
+                    "names": self.names, "reboot_type": self.reboot_type,
                 })
             self.journal.add("end", outcome="in progress")
             return self.result("IN_PROGRESS", "the disk is working")
@@ -292,6 +340,10 @@ class Cluster:
             write(self.folder / "certificates.json", {name: self.cluster.get(name) for name in CERTIFICATES})
         if self.call == "rotate_credential":
             self.rotate_credential()
+        if self.call == "rebuild":
+            self.rebuild(pause)
+        if self.call == "reboot":
+            self.reboot(pause)
         result = self.result("COMPLETE")
         if self.call == "delete":
             if self.folder.exists():
@@ -316,6 +368,8 @@ class Cluster:
         self.target = record.get("target")
         self.new_template = record.get("new_template")
         self.batch = record.get("batch") or 1
+        self.names = record.get("names") or []
+        self.reboot_type = record.get("reboot_type")
         self.journal.about.update(operation=self.operation, call=f"observe-{self.call}")
         left = record["due"] - time.time()
         if left > 0:

@@ -319,7 +319,7 @@ impl World {
     }
 }
 
-fn incoming(command: Command) -> Incoming {
+pub fn incoming(command: Command) -> Incoming {
     Incoming {
         command,
         message: Some(MessageId::random()),

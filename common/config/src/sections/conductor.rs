@@ -44,7 +44,7 @@ section! {
         operation_retry_jitter: f64 as Float<0, 1000> = 0.25, ours true;
         /// Attempts after which an operation has failed for good.
         operation_retry_max_attempts: u32 as Int<1, 10_000> = 10, ours true;
-        /// Minutes after which an update, a resize, or a change of a node group has failed. 0: never.
+        /// Minutes after which an update, a resize, a change of a node group, a rebuild or a reboot has failed. 0: never.
         update_timeout: Duration as Minutes = Duration::from_secs(60 * 60), ours true;
         /// Minutes after which a delete has failed. 0: never.
         delete_timeout: Duration as Minutes = Duration::from_secs(60 * 60), ours true;

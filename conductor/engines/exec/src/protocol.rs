@@ -48,6 +48,11 @@ pub fn request(about: &DriverCall<'_>, settings: &Map<String, Value>) -> Value {
             request["new_template"] = template(to);
             request["max_batch_size"] = json!(max_batch_size);
         }
+        Task::Rebuild(nodes) => request["nodes"] = json!(nodes.names),
+        Task::Reboot { how, nodes } => {
+            request["reboot_type"] = json!(how.as_str());
+            request["nodes"] = json!(nodes.names);
+        }
         _ => {}
     }
     request

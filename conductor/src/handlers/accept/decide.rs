@@ -8,7 +8,9 @@ use super::Incoming;
 use super::snapshot::Snapshot;
 use crate::handlers::command::Command;
 use crate::handlers::plan::{Plan, Verdict, View};
-use crate::handlers::{cluster_create, cluster_delete, cluster_resize, cluster_update, nodegroup, rotation};
+use crate::handlers::{
+    cluster_create, cluster_delete, cluster_resize, cluster_update, node_actions, nodegroup, rotation,
+};
 use crate::operations::notice::{NoticeOutcome, Seen, Told};
 use crate::workflows::{DriverRef, DriverSource, Work, choose_driver};
 
@@ -44,6 +46,8 @@ fn by_handler(incoming: &Incoming, view: &View) -> Plan {
         Command::NodegroupDelete(cluster, uuid) => nodegroup::plan_delete(cluster, uuid, view),
         Command::RotateCaCertificate(cluster) => rotation::plan_ca(cluster, view),
         Command::CredentialRotate(cluster) => rotation::plan_credential(cluster, view),
+        Command::ClusterRebuild(cluster, rebuild) => node_actions::plan_rebuild(cluster, rebuild, view),
+        Command::ClusterReboot(cluster, reboot) => node_actions::plan_reboot(cluster, reboot, view),
     }
 }
 

@@ -25,7 +25,10 @@ pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperati
                 started: plan.writes.start.as_ref().map(|start| start.started.clone()),
                 certificates: None,
             };
-            (State::Queued, args.to_bytes().unwrap_or_default(), None, None)
+            let answer = kind
+                .is_answered_when_accepted()
+                .then_some(Ok(serde_json::Value::Null));
+            (State::Queued, args.to_bytes().unwrap_or_default(), None, answer)
         }
         // What has ended needs no arguments.
         Verdict::Done(value) => (State::Succeeded, Vec::new(), None, Some(Ok(value.clone()))),

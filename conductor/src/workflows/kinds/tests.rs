@@ -1,5 +1,7 @@
+//! Texts, steps, stored bytes and capabilities of all kinds.
+
 use magnum_common::error::Exception;
-use magnum_common::model::NodeGroup;
+use magnum_common::model::{NodeGroup, RebootType};
 use magnum_drivers::{Capabilities, DriverInfo, MasterSizeRule};
 
 use super::*;
@@ -108,11 +110,25 @@ fn what_a_driver_does_not_announce_is_not_supported() {
         max_batch_size: None,
         rollback: false,
     };
+    let rebuild = ClusterRebuild {
+        node_group: None,
+        nodes: Vec::new(),
+    };
+    let reboot = |reboot_type| {
+        Work::from(ClusterReboot {
+            reboot_type,
+            node_group: None,
+            nodes: Vec::new(),
+        })
+    };
     for (work, capability) in [
         (upgrade.into(), "upgrade"),
         (resize("w", 1, &["server-1"]), "remove_named_nodes"),
         (RotateCaCertificate {}.into(), "rotate_ca"),
         (CredentialRotate {}.into(), "rotate_credential"),
+        (rebuild.into(), "rebuild"),
+        (reboot(RebootType::Soft), "soft_reboot"),
+        (reboot(RebootType::Hard), "hard_reboot"),
     ] {
         assert_eq!(refusal(&work, &[]), Some(Exception::NotSupported), "{capability}");
         assert_eq!(refusal(&work, &[capability]), None, "{capability}");
@@ -124,7 +140,7 @@ fn what_a_driver_does_not_announce_is_not_supported() {
 #[test]
 fn the_texts_and_bytes_in_journals_stay_as_they_are() {
     let group = || "n-1".into();
-    let journals: [(Work, &str, &[&str], &[u8]); 10] = [
+    let journals: [(Work, &str, &[&str], &[u8]); 12] = [
         (
             ClusterCreate {
                 create_timeout: Some(60),
@@ -204,7 +220,29 @@ fn the_texts_and_bytes_in_journals_stay_as_they_are() {
             &["choose_driver", "rotate_credential"],
             b"\x81\xb1credential_rotate\x80",
         ),
+        (
+            ClusterRebuild {
+                node_group: None,
+                nodes: vec!["server-1".into()],
+            }
+            .into(),
+            "cluster_rebuild",
+            &["choose_driver", "rebuild_cluster"],
+            b"\x81\xafcluster_rebuild\x82\xaanode_group\xc0\xa5nodes\x91\xa8server-1",
+        ),
+        (
+            ClusterReboot {
+                reboot_type: RebootType::Hard,
+                node_group: Some(group()),
+                nodes: Vec::new(),
+            }
+            .into(),
+            "cluster_reboot",
+            &["choose_driver", "reboot_cluster"],
+            b"\x81\xaecluster_reboot\x83\xabreboot_type\xa4hard\xaanode_group\xa3n-1\xa5nodes\x90",
+        ),
     ];
+    assert_eq!(journals.len(), OperationKind::ALL.len(), "every kind");
     for (work, kind, steps, bytes) in journals {
         assert_eq!(work.kind().as_str(), kind);
         let texts: Vec<&str> = work.kind().steps().iter().map(|step| step.as_str()).collect();

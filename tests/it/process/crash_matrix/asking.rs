@@ -160,6 +160,12 @@ impl Subject {
                 json!({"cluster": cluster, "nodegroup": self.group(&self.pool, POOL, 2)})
             }
             Kind::RotateCaCertificate | Kind::CredentialRotate => json!({"cluster": cluster}),
+            Kind::ClusterRebuild => {
+                json!({"cluster": cluster, "nodegroup": worker()?, "nodes": []})
+            }
+            Kind::ClusterReboot => {
+                json!({"cluster": cluster, "reboot_type": "hard", "nodegroup": null, "nodes": ["node-1"]})
+            }
         };
         let mut message = raw_rpc::request(self.kind.as_str(), args);
         // The project of the clusters that come from the API.
@@ -211,7 +217,11 @@ impl Subject {
         let workers = find("default-worker").map(|group| group.node_count);
         let pool = find(POOL);
         match self.kind {
-            Kind::ClusterCreate | Kind::RotateCaCertificate | Kind::CredentialRotate => {
+            Kind::ClusterCreate
+            | Kind::RotateCaCertificate
+            | Kind::CredentialRotate
+            | Kind::ClusterRebuild
+            | Kind::ClusterReboot => {
                 ensure!(workers == Some(1), "{workers:?}");
             }
             Kind::ClusterUpdate => ensure!(workers == Some(2), "{workers:?}"),
