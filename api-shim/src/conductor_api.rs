@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use magnum_common::context::RequestContext;
 use magnum_common::ids::{ClusterUuid, MessageId};
-use magnum_common::model::{Cluster, ClusterTemplate, Federation, HealthStatus, NodeGroup};
+use magnum_common::model::{Cluster, ClusterTemplate, Federation, HealthStatus, NodeGroup, RebootType};
 use magnum_config::Settings;
 use magnum_objects::records::Certificate;
 use magnum_objects::{self as objects, Received};
@@ -127,6 +127,41 @@ impl ConductorApi {
         )
         .await
         .map(drop)
+    }
+
+    /// Has nodes of a cluster built anew: those of `group`, or of all groups, and of those the ones that are named, if
+    /// any is. Returns when a conductor has accepted it.
+    pub async fn cluster_rebuild(
+        &self,
+        context: &RequestContext,
+        cluster: &Cluster,
+        group: Option<&NodeGroup>,
+        nodes: &[String],
+    ) -> Result<(), CallError> {
+        let args = json!({
+            "cluster": objects::encode(cluster),
+            "nodegroup": group.map(objects::encode),
+            "nodes": nodes,
+        });
+        self.call(context, "cluster_rebuild", args).await.map(drop)
+    }
+
+    /// Has nodes of a cluster restarted, chosen as for a rebuild. Returns when a conductor has accepted it.
+    pub async fn cluster_reboot(
+        &self,
+        context: &RequestContext,
+        cluster: &Cluster,
+        how: RebootType,
+        group: Option<&NodeGroup>,
+        nodes: &[String],
+    ) -> Result<(), CallError> {
+        let args = json!({
+            "cluster": objects::encode(cluster),
+            "reboot_type": how.as_str(),
+            "nodegroup": group.map(objects::encode),
+            "nodes": nodes,
+        });
+        self.call(context, "cluster_reboot", args).await.map(drop)
     }
 
     /// The certificate of a CA of the cluster; `None` means the one of Kubernetes.

@@ -14,6 +14,7 @@
 //! | 1.13 | a cluster shows `cluster_id` in place of `stack_id` |
 //! | 1.14 | labels and taints of a node group's nodes |
 //! | 1.15 | `driver` of a cluster template (ours: Magnum 23 shows it at every version); operations of a cluster (ours) |
+//! | 1.16 | nodes of a cluster are built anew and restarted (ours) |
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,7 +41,7 @@ impl Version {
     /// The lowest version, and the one of a request that names none.
     pub const MIN: Self = Self::minor(1);
     /// The highest version.
-    pub const MAX: Self = Self::minor(15);
+    pub const MAX: Self = Self::minor(16);
     /// `?rollback=` is known.
     pub const ROLLBACK: Self = Self::minor(3);
     /// `actions/resize` is there.
@@ -61,6 +62,8 @@ impl Version {
     pub const TEMPLATE_DRIVER: Self = Self::minor(15);
     /// The operations of a cluster are there.
     pub const OPERATIONS: Self = Self::minor(15);
+    /// `actions/rebuild` and `actions/reboot` are there.
+    pub const NODE_ACTIONS: Self = Self::minor(16);
 
     const fn minor(minor: i64) -> Self {
         Self { major: 1, minor }
@@ -220,7 +223,7 @@ mod tests {
 
     #[test]
     fn versions_out_of_range_are_told_with_the_range() {
-        for text in ["1.0", "1.16", "0.9", "2.0", "1.-1"] {
+        for text in ["1.0", "1.17", "0.9", "2.0", "1.-1"] {
             let Err(Rejection::OutOfRange(version)) = of(&format!("container-infra {text}")) else {
                 panic!("{text} must be refused");
             };
@@ -228,7 +231,7 @@ mod tests {
             let told = out_of_range_text(version);
             assert!(told.contains(&format!("Version {text} ")), "{told}");
             assert!(
-                told.ends_with("1.1, container-infrastructure-management 1.15]."),
+                told.ends_with("1.1, container-infrastructure-management 1.16]."),
                 "{told}"
             );
         }

@@ -74,6 +74,10 @@ models! {
     RESIZE_REQUEST "ResizeRequest" = |version| given(actions::RESIZE_FIELDS, version);
     /// Another template for a cluster.
     UPGRADE_REQUEST "UpgradeRequest" = |version| given(actions::UPGRADE_FIELDS, version);
+    /// Nodes to be built anew.
+    REBUILD_REQUEST "RebuildRequest" = |version| given(actions::REBUILD_FIELDS, version);
+    /// Nodes to be restarted.
+    REBOOT_REQUEST "RebootRequest" = |version| given(actions::REBOOT_FIELDS, version);
     /// A node group in a list.
     NODE_GROUP_BRIEF "NodeGroupBrief" = |version| shown::<NodeGroupView>(views::node_group::BRIEF, version);
     /// A single node group.

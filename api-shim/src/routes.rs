@@ -170,6 +170,28 @@ pub const ROUTES: &[Route] = &[
     .since(Version::UPGRADE)
     .body(openapi::UPGRADE_REQUEST, actions_of::UPGRADE_FIELDS),
     route(
+        "POST",
+        "/v1/clusters/{ident}/actions/rebuild",
+        "rebuild_nodes",
+        "Build nodes of a cluster anew.",
+        Uuid(202),
+        || post(actions::rebuild),
+    )
+    .since(Version::NODE_ACTIONS)
+    .body(openapi::REBUILD_REQUEST, actions_of::REBUILD_FIELDS)
+    .faults(&[501]),
+    route(
+        "POST",
+        "/v1/clusters/{ident}/actions/reboot",
+        "reboot_nodes",
+        "Restart nodes of a cluster.",
+        Uuid(202),
+        || post(actions::reboot),
+    )
+    .since(Version::NODE_ACTIONS)
+    .body(openapi::REBOOT_REQUEST, actions_of::REBOOT_FIELDS)
+    .faults(&[501]),
+    route(
         "GET",
         "/v1/clusters/{ident}/operations",
         "list_operations",

@@ -1,6 +1,7 @@
 //! The shipped example drivers do what their files say: a cluster is built, resized and taken away by the programs
 //! under `deploy/drivers`, as an operator would install them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -96,9 +97,8 @@ async fn lives(
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn disk_builds_nodes_in_a_folder() -> Result<()> {
-    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+/// Installs `disk`. Returns the folder that it builds in.
+fn install_disk(deployment: &mut Deployment) -> Result<PathBuf> {
     let root = deployment.folder.join("built");
     let manifest =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/drivers/disk/driver.toml"))?;
@@ -106,11 +106,15 @@ async fn disk_builds_nodes_in_a_folder() -> Result<()> {
         .lines()
         .find(|line| line.starts_with("root = "))
         .context("the manifest names no root")?;
-    install(
-        &mut deployment,
-        "disk",
-        &[(root_line, format!("root = {:?}", root.display().to_string()))],
-    )?;
+    let root_there = format!("root = {:?}", root.display().to_string());
+    install(deployment, "disk", &[(root_line, root_there)])?;
+    Ok(root)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn disk_builds_nodes_in_a_folder() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let root = install_disk(&mut deployment)?;
     let _conductor = deployment.conductor("one").await?;
     let nodes = |cluster: &str| {
         let Ok(groups) = fs::read_dir(root.join("clusters").join(cluster)) else {
@@ -120,6 +124,85 @@ async fn disk_builds_nodes_in_a_folder() -> Result<()> {
         Ok(groups.flatten().count())
     };
     lives(&deployment, "disk", json!({}), nodes).await
+}
+
+/// What `disk` has written down of the nodes of a cluster, by node.
+fn disk_nodes(root: &Path, cluster: &str) -> Result<BTreeMap<String, Value>> {
+    let folder = root.join("clusters").join(cluster);
+    let mut nodes = BTreeMap::new();
+    for group in fs::read_dir(&folder)?.filter_map(Result::ok) {
+        let Ok(of_group) = fs::read_dir(group.path()) else {
+            continue;
+        };
+        for node in of_group.filter_map(Result::ok) {
+            let name = node.path().strip_prefix(&folder)?.display().to_string();
+            let text = fs::read_to_string(node.path().join("node.json"))?;
+            nodes.insert(name, serde_json::from_str(&text)?);
+        }
+    }
+    Ok(nodes)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn disk_reboots_and_rebuilds_the_nodes_that_are_meant() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let root = install_disk(&mut deployment)?;
+    let _conductor = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let rest = &api.rest;
+    let template = template(rest, "disk").await?;
+    let cluster = rest.create_cluster(&template, "c", json!({})).await?;
+    rest.wait_status(&cluster, "CREATE_COMPLETE", PATIENCE).await?;
+    let act = async |action: &str, body: Value, leads_to: &str| -> Result<Value> {
+        let path = format!("/clusters/{cluster}/actions/{action}");
+        let accepted = rest.post(&path, &body).await?.expect(202)?;
+        ensure!(accepted == json!({"uuid": cluster}), "{accepted}");
+        // The 202 comes after the cluster's row shows it, so an old status is not taken for the new one.
+        rest.wait_status(&cluster, leads_to, PATIENCE).await
+    };
+    act("reboot", json!({"type": "soft"}), "UPDATE_COMPLETE").await?;
+    let nodes = disk_nodes(&root, &cluster)?;
+    ensure!(nodes.len() == 2, "{nodes:?}");
+    ensure!(
+        nodes
+            .values()
+            .all(|node| node["boots"] == 1 && node["last_boot"] == "soft"),
+        "{nodes:?}"
+    );
+
+    let worker = nodes
+        .keys()
+        .find(|name| name.starts_with("default-worker"))
+        .context("a worker")?;
+    let body = json!({"type": "hard", "nodegroup": "default-worker", "nodes": [worker]});
+    act("reboot", body, "UPDATE_COMPLETE").await?;
+    for (name, node) in disk_nodes(&root, &cluster)? {
+        let expected = if name == *worker { (2, "hard") } else { (1, "soft") };
+        ensure!(
+            node["boots"] == expected.0 && node["last_boot"] == expected.1,
+            "{name}: {node}"
+        );
+    }
+
+    let body = json!({"nodes": ["nowhere"]});
+    let failed = act("rebuild", body, "UPDATE_FAILED").await?;
+    let reason = failed["status_reason"].as_str().unwrap_or_default();
+    ensure!(reason.contains("there is no node nowhere"), "{reason}");
+
+    act(
+        "rebuild",
+        json!({"nodegroup": "default-worker"}),
+        "UPDATE_COMPLETE",
+    )
+    .await?;
+    for (name, node) in disk_nodes(&root, &cluster)? {
+        ensure!(
+            node["boots"].is_null() == (name == *worker),
+            "only the worker is new: {name}: {node}"
+        );
+    }
+    deployment.settled(PATIENCE).await?;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

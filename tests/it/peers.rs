@@ -7,9 +7,11 @@
 //! | `adoption_elsewhere` | on PostgreSQL and SQLite, where Magnum's tool fails, its classes work on our tables |
 //! | `life` | a client of Magnum's API, and of ours, cannot tell Magnum's conductor from ours |
 //! | `mixed_fleet` | one Python conductor and two of ours share the work, and harm each other in nothing |
+//! | `ours_alone` | what Magnum does not have: a Python conductor says so, and the client hears it |
 
 mod adoption;
 mod adoption_elsewhere;
 mod life;
 mod mixed_fleet;
 mod oslo;
+mod ours_alone;

@@ -1,7 +1,7 @@
 //! What becomes of a call that a conductor does not answer, or answers with an exception.
 
 use axum::http::StatusCode;
-use magnum_common::error::MAGNUM;
+use magnum_common::error::{DISPATCHER, Exception, MAGNUM};
 use magnum_rpc::{CallError, RemoteFailure};
 use magnum_telemetry::field;
 use serde_json::Value;
@@ -43,10 +43,19 @@ impl From<CallError> for ApiFault {
     }
 }
 
-/// Magnum's own exceptions are made for users and keep their class's status; what else a conductor raises is told
-/// to the log only.
+/// Magnum's own exceptions are made for users and keep their class's status. A conductor that does not know a method
+/// (one of Magnum, asked for something of ours, or an older release) has changed nothing. What else a conductor raises
+/// is told to the log only.
 impl From<RemoteFailure> for ApiFault {
     fn from(failure: RemoteFailure) -> Self {
+        if failure.module == DISPATCHER && failure.class == Exception::NoSuchMethod.name() {
+            tracing::warn!(failure = %failure, "a conductor does not know what it was asked for");
+            return Self::new(
+                StatusCode::NOT_IMPLEMENTED,
+                "The conductor that took the request does not know how to do this: it is of Magnum, or of an older \
+                 release. Nothing was changed.",
+            );
+        }
         if failure.module != MAGNUM {
             tracing::error!(failure = %failure, "a conductor has failed");
             return Self::internal();
@@ -92,6 +101,20 @@ mod tests {
             "{}",
             fault.detail
         );
+    }
+
+    #[test]
+    fn a_method_that_the_conductor_does_not_know_is_a_501() {
+        // As a Python conductor answers.
+        let unknown = RemoteFailure {
+            class: "NoSuchMethod".into(),
+            module: "oslo_messaging.rpc.dispatcher".into(),
+            message: "Endpoint does not support RPC method cluster_reboot".into(),
+            kwargs: Map::new(),
+        };
+        let fault = ApiFault::from(unknown);
+        assert_eq!(fault.status(), StatusCode::NOT_IMPLEMENTED);
+        assert!(fault.detail.contains("Nothing was changed."), "{}", fault.detail);
     }
 
     #[test]

@@ -1,12 +1,19 @@
 //! What attributes and arguments mean, in a sentence each: for the document and the reference page. An attribute means
 //! the same wherever it is called so.
 
+use crate::validation::body::Field;
+
 /// What it means; empty for a name that is not here.
 pub fn about(name: &str) -> &'static str {
     MEANINGS
         .iter()
         .find(|(known, _)| *known == name)
         .map_or("", |(_, about)| about)
+}
+
+/// What an attribute of a request means.
+pub fn about_field(field: &Field) -> &'static str {
+    field.about.unwrap_or_else(|| about(field.name))
 }
 
 const MEANINGS: &[(&str, &str)] = &[

@@ -109,7 +109,7 @@ fn row(page: &mut String, field: &Field) {
     };
     let about = match field.access {
         Access::Ignored => "Taken and ignored.",
-        _ => glossary::about(field.name),
+        _ => glossary::about_field(field),
     };
     let _ = writeln!(
         page,

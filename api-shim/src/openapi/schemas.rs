@@ -36,7 +36,7 @@ pub fn given(fields: &[Field], version: Version) -> Object {
 fn about(field: &Field) -> &'static str {
     match field.access {
         Access::Ignored => "Taken and ignored: the service sets it.",
-        _ => glossary::about(field.name),
+        _ => glossary::about_field(field),
     }
 }
 

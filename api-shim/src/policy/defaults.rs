@@ -296,6 +296,14 @@ rules! {
         ["POST" "/v1/clusters/{ident}/actions/upgrade"];
     ClusterUpgradeAllProjects "cluster:upgrade_all_projects" ADMIN Caller "Move a cluster of any project to another cluster template."
         ["POST" "/v1/clusters/{ident}/actions/upgrade"];
+    ClusterRebuild "cluster:rebuild" MEMBER_NO_CLUSTER Resource "Build nodes of a cluster anew."
+        ["POST" "/v1/clusters/{ident}/actions/rebuild"] ours true;
+    ClusterRebuildAllProjects "cluster:rebuild_all_projects" ADMIN Caller "Build nodes of a cluster of any project anew."
+        ["POST" "/v1/clusters/{ident}/actions/rebuild"] ours true;
+    ClusterReboot "cluster:reboot" MEMBER_NO_CLUSTER Resource "Restart nodes of a cluster."
+        ["POST" "/v1/clusters/{ident}/actions/reboot"] ours true;
+    ClusterRebootAllProjects "cluster:reboot_all_projects" ADMIN Caller "Restart nodes of a cluster of any project."
+        ["POST" "/v1/clusters/{ident}/actions/reboot"] ours true;
     ClusterTemplateCreate "clustertemplate:create" MEMBER_NO_CLUSTER Caller "Make a cluster template."
         ["POST" "/v1/clustertemplates"];
     ClusterTemplateDelete "clustertemplate:delete" MEMBER Resource "Delete a cluster template."

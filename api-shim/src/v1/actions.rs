@@ -1,7 +1,8 @@
-//! Actions of a cluster: resize and upgrade.
+//! Actions of a cluster: resize, upgrade, rebuild and reboot.
 //!
 //! A resize is handed to a conductor; an upgrade is asked of one, and its answer waited for, as in Magnum: what the
-//! conductor refuses, the client learns.
+//! conductor refuses, the client learns. A rebuild and a reboot are asked of one, too, which answers as soon as it has
+//! recorded them; a Python conductor answers that it does not know them (501).
 //!
 //! Where this differs from Magnum: a resize that the cluster's status does not allow is refused at once (409), and so
 //! is what the driver cannot do (400).
@@ -12,7 +13,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use magnum_common::error::{Exception, Fault};
-use magnum_common::model::NodeGroup;
+use magnum_common::model::{NodeGroup, RebootType};
+use magnum_drivers::{Capabilities, DriverInfo};
 use serde_json::{Value, json};
 
 use crate::faults::ApiFault;
@@ -80,6 +82,15 @@ async fn group_of(
     }
 }
 
+/// What the cluster's driver says of itself.
+async fn driver_of(app: &App, found: &FoundCluster) -> Result<DriverInfo, ApiFault> {
+    let template = found
+        .template
+        .as_ref()
+        .ok_or_else(|| Fault::cluster_template_not_found(found.cluster.cluster_template_id.as_str()))?;
+    app.drivers.of_cluster(template).await
+}
+
 /// Refuses what the cluster's driver says that it cannot do. Asked only for what not every driver can.
 async fn check_driver(
     app: &App,
@@ -90,11 +101,7 @@ async fn check_driver(
     if !group.is_master() && wanted.nodes_to_remove.is_empty() {
         return Ok(());
     }
-    let template = found
-        .template
-        .as_ref()
-        .ok_or_else(|| Fault::cluster_template_not_found(found.cluster.cluster_template_id.as_str()))?;
-    let driver = app.drivers.of_cluster(template).await?;
+    let driver = driver_of(app, found).await?;
     if group.is_master() {
         if !driver.capabilities.resize_masters {
             return Err(Fault::new(
@@ -157,4 +164,92 @@ pub async fn upgrade(
         )
         .await?;
     Ok(accepted(&found))
+}
+
+/// `POST /v1/clusters/{ident}/actions/rebuild`
+pub async fn rebuild(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+    body: Body,
+) -> Result<Accepted, ApiFault> {
+    call.since(Version::NODE_ACTIONS, "rebuild")?;
+    call.arguments(&[])?;
+    let given = body::read(
+        actions::REBUILD,
+        &body.json(actions::REBUILD)?,
+        actions::REBUILD_FIELDS,
+    )?;
+    let nodes = actions::nodes(&given)?;
+    call.widen(Rule::ClusterRebuildAllProjects)?;
+    let found = store::clusters::find(&app.database, &call.context, ident).await?;
+    call.authorize(Rule::ClusterRebuild, &Target::of(&found.cluster))?;
+    let group = group_of_nodes(&app, &call, &found, &nodes).await?;
+    require(&app, &found, "Rebuilding nodes", |can| can.rebuild).await?;
+    status::check(Change::Rebuild, found.cluster.status)?;
+    app.conductor
+        .cluster_rebuild(&call.context, &found.cluster, group.as_ref(), &nodes.names)
+        .await?;
+    Ok(accepted(&found))
+}
+
+/// `POST /v1/clusters/{ident}/actions/reboot`
+pub async fn reboot(
+    State(app): State<Arc<App>>,
+    mut call: Call,
+    Ident(ident): Ident,
+    body: Body,
+) -> Result<Accepted, ApiFault> {
+    call.since(Version::NODE_ACTIONS, "reboot")?;
+    call.arguments(&[])?;
+    let given = body::read(
+        actions::REBOOT,
+        &body.json(actions::REBOOT)?,
+        actions::REBOOT_FIELDS,
+    )?;
+    let how = actions::reboot_type(&given)?;
+    let nodes = actions::nodes(&given)?;
+    call.widen(Rule::ClusterRebootAllProjects)?;
+    let found = store::clusters::find(&app.database, &call.context, ident).await?;
+    call.authorize(Rule::ClusterReboot, &Target::of(&found.cluster))?;
+    let group = group_of_nodes(&app, &call, &found, &nodes).await?;
+    let doing = format!("A {how} reboot of nodes");
+    require(&app, &found, &doing, |can| match how {
+        RebootType::Soft => can.soft_reboot,
+        RebootType::Hard => can.hard_reboot,
+    })
+    .await?;
+    status::check(Change::Reboot, found.cluster.status)?;
+    app.conductor
+        .cluster_reboot(&call.context, &found.cluster, how, group.as_ref(), &nodes.names)
+        .await?;
+    Ok(accepted(&found))
+}
+
+/// The group that is named, if one is.
+async fn group_of_nodes(
+    app: &App,
+    call: &Call,
+    found: &FoundCluster,
+    nodes: &actions::Nodes,
+) -> Result<Option<NodeGroup>, ApiFault> {
+    match &nodes.node_group {
+        None => Ok(None),
+        Some(named) => group_of(app, call, found, Some(named)).await.map(Some),
+    }
+}
+
+/// Refuses `doing` unless the cluster's driver has the capability.
+async fn require(
+    app: &App,
+    found: &FoundCluster,
+    doing: &str,
+    has: impl Fn(&Capabilities) -> bool,
+) -> Result<(), ApiFault> {
+    let driver = driver_of(app, found).await?;
+    if has(&driver.capabilities) {
+        return Ok(());
+    }
+    let what = format!("{doing} of a cluster of driver {}", driver.name);
+    Err(Fault::not_supported(&what).into())
 }

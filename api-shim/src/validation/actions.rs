@@ -1,7 +1,8 @@
-//! What may be asked of a cluster besides a patch: another size of one of its groups, another template.
+//! What may be asked of a cluster besides a patch: another size of one of its groups, another template, nodes built
+//! anew or restarted.
 
 use magnum_common::error::{Exception, Fault};
-use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
+use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup, RebootType};
 use serde_json::{Map, Value};
 
 use super::body::{Field, Kind, NAME, at_least, invalid};
@@ -26,6 +27,32 @@ pub const UPGRADE_FIELDS: &[Field] = &[
     Field::new("nodegroup", NAME),
     Field::mandatory("cluster_template", NAME),
 ];
+
+/// The body's name in error texts.
+pub const REBUILD: &str = "cluster_rebuild_req";
+/// Attributes of a rebuild.
+pub const REBUILD_FIELDS: &[Field] = &[NODES_OF_GROUP, NODES];
+
+/// The body's name in error texts.
+pub const REBOOT: &str = "cluster_reboot_req";
+/// Attributes of a reboot.
+pub const REBOOT_FIELDS: &[Field] = &[
+    Field::mandatory("type", Kind::Choice(RebootType::TEXTS))
+        .about("How: soft restarts the operating system, hard switches the node off and on."),
+    NODES_OF_GROUP,
+    NODES,
+];
+
+/// Of a rebuild and a reboot: whose nodes are meant.
+const NODES_OF_GROUP: Field = Field::new("nodegroup", NAME)
+    .about("Node group whose nodes are meant, by uuid or name; every group where none is given.");
+/// Of a rebuild and a reboot: which nodes are meant.
+const NODES: Field = Field::new("nodes", Kind::Texts).about(
+    "Nodes that are meant, as the cloud names them, one at least; all of the group where no list is given.",
+);
+
+/// The longest name of a node, in characters.
+const NODE_NAME: usize = 255;
 
 /// Another size of a node group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +101,52 @@ pub fn upgrade(given: &Map<String, Value>) -> Upgrade {
         max_batch_size: batch.and_then(|size| i32::try_from(size).ok()).unwrap_or(1),
         node_group: group_of(given),
     }
+}
+
+/// Nodes of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nodes {
+    /// The uuid, name or number of their group; `None` means every group.
+    pub node_group: Option<String>,
+    /// Of those the ones with these names, as the cloud names them; none means all.
+    pub names: Vec<String>,
+}
+
+/// Reads which nodes a rebuild or a reboot is about. An empty list is refused: all nodes are asked for by no list.
+pub fn nodes(given: &Map<String, Value>) -> Result<Nodes, Fault> {
+    let list = given.get("nodes").filter(|list| !list.is_null());
+    let names: Vec<String> = list
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(str_of)
+        .collect();
+    if let Some(empty) = list
+        && names.is_empty()
+    {
+        return Err(invalid(
+            "nodes",
+            empty,
+            "Name at least one node, or leave the attribute out to mean all of them.",
+        ));
+    }
+    let is_wrong = |name: &&String| name.is_empty() || name.chars().count() > NODE_NAME;
+    if let Some(wrong) = names.iter().find(is_wrong) {
+        let told = format!("A node's name has 1 to {NODE_NAME} characters.");
+        return Err(invalid("nodes", &Value::from(wrong.as_str()), &told));
+    }
+    Ok(Nodes {
+        node_group: group_of(given),
+        names,
+    })
+}
+
+/// Reads how nodes are restarted.
+pub fn reboot_type(given: &Map<String, Value>) -> Result<RebootType, Fault> {
+    let text = given.get("type").unwrap_or(&Value::Null);
+    text.as_str()
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| invalid("type", text, "Value should be one of: soft, hard."))
 }
 
 fn group_of(given: &Map<String, Value>) -> Option<String> {
@@ -152,6 +225,36 @@ mod tests {
         }
         assert_eq!(read(json!({"cluster_template": null})).template, "None");
         assert!(body::read(UPGRADE, &json!({}), UPGRADE_FIELDS).is_err());
+    }
+
+    #[test]
+    fn a_reboot_names_its_type_and_no_list_means_all_nodes() {
+        let read = |given: Value| {
+            let given = body::read(REBOOT, &given, REBOOT_FIELDS)?;
+            Ok::<_, Fault>((reboot_type(&given)?, nodes(&given)?))
+        };
+        let (how, all) = read(json!({"type": "hard", "nodes": null})).unwrap();
+        assert_eq!(how, RebootType::Hard);
+        assert_eq!((all.node_group, all.names), (None, Vec::new()));
+        let (_, some) = read(json!({"type": "soft", "nodegroup": "g", "nodes": ["a", "b"]})).unwrap();
+        assert_eq!(
+            (some.node_group, some.names),
+            (Some("g".into()), vec!["a".to_owned(), "b".to_owned()])
+        );
+        for (given, field) in [
+            (json!({}), "type"),
+            (json!({"type": null}), "type"),
+            (json!({"type": "gentle"}), "type"),
+            (json!({"type": "soft", "nodes": []}), "nodes"),
+            (json!({"type": "soft", "nodes": [""]}), "nodes"),
+            (json!({"type": "soft", "nodes": "a"}), "nodes"),
+            (json!({"type": "soft", "nodes": ["x".repeat(256)]}), "nodes"),
+            (json!({"type": "soft", "node": ["a"]}), "node"),
+        ] {
+            let fault = read(given.clone()).unwrap_err();
+            assert_eq!(fault.code(), 400, "{given}");
+            assert!(fault.message.contains(field), "{given}: {}", fault.message);
+        }
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Field {
     pub access: Access,
     /// The first version in which a client may give it.
     pub since: Version,
+    /// What it means, where that is not what the glossary says of its name.
+    pub about: Option<&'static str>,
 }
 
 impl Field {
@@ -39,6 +41,7 @@ impl Field {
             kind,
             access: Access::Optional,
             since: Version::MIN,
+            about: None,
         }
     }
 
@@ -53,6 +56,14 @@ impl Field {
     /// The same from a version on.
     pub const fn since(self, since: Version) -> Self {
         Self { since, ..self }
+    }
+
+    /// The same with a meaning of its own.
+    pub const fn about(self, about: &'static str) -> Self {
+        Self {
+            about: Some(about),
+            ..self
+        }
     }
 
     /// Whether a client may give it in this version.

@@ -312,6 +312,22 @@ fn table() -> Vec<Row> {
             json!({"cluster_template": PUBLIC}),
         ),
         row(
+            ("post", "/v1/clusters/{ident}/actions/rebuild"),
+            &of("/actions/rebuild"),
+            Members,
+            Thing,
+            UNANSWERED,
+            json!({}),
+        ),
+        row(
+            ("post", "/v1/clusters/{ident}/actions/reboot"),
+            &of("/actions/reboot"),
+            Members,
+            Thing,
+            UNANSWERED,
+            json!({"type": "soft"}),
+        ),
+        row(
             ("get", "/v1/clusters/{ident}/operations"),
             &of("/operations"),
             Readers,

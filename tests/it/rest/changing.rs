@@ -201,6 +201,63 @@ async fn what_is_answered_is_called_and_silence_is_a_503() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_are_rebuilt_and_rebooted_from_version_1_16_on_and_it_is_said_which() {
+    let mut settings = Settings::default();
+    settings.default.rpc_response_timeout = Duration::from_secs(1);
+    let mut world = World::patient(settings).await;
+    let older = [("openstack-api-version", "container-infra 1.15")];
+    for action in ["rebuild", "reboot"] {
+        let path = path(&format!("actions/{action}"));
+        let answer = world.ask_with("alice", "POST", &path, "{}", &older).await;
+        assert_eq!(answer.status, 406, "{}", answer.body);
+    }
+    for (body, field) in [
+        (json!({}), "type"),
+        (json!({"type": "gentle"}), "type"),
+        (json!({"type": "soft", "nodes": []}), "nodes"),
+        (json!({"type": "soft", "nodegroup": 3}), "nodegroup"),
+        (json!({"type": "soft", "node": "a"}), "node"),
+    ] {
+        let answer = world
+            .ask("alice", "POST", &path("actions/reboot"), body.to_string())
+            .await;
+        let told = answer.detail().contains(field);
+        assert_eq!((answer.status, told), (400, true), "{}", answer.body);
+    }
+    let foreign = json!({"nodegroup": "nowhere"}).to_string();
+    let answer = world
+        .ask("alice", "POST", &path("actions/rebuild"), foreign)
+        .await;
+    assert_eq!(answer.status, 404, "{}", answer.body);
+    assert!(world.asked.try_recv().is_err(), "nothing was asked");
+
+    let body = json!({"type": "hard", "nodegroup": "gpu", "nodes": ["10.0.2.1"]});
+    let answer = world
+        .ask("alice", "POST", &path("actions/reboot"), body.to_string())
+        .await;
+    assert_eq!(answer.status, 503, "nobody answers: {}", answer.body);
+    let request = world.asked.recv().await.unwrap();
+    assert_eq!(
+        (request.method.as_str(), request.reply.is_some()),
+        ("cluster_reboot", true)
+    );
+    assert_eq!(
+        (&request.args["reboot_type"], &request.args["nodes"]),
+        (&json!("hard"), &json!(["10.0.2.1"]))
+    );
+    assert_eq!(request.args["nodegroup"]["magnum_object.data"]["name"], "gpu");
+    let answer = world.ask("alice", "POST", &path("actions/rebuild"), "{}").await;
+    assert_eq!(answer.status, 503, "nobody answers: {}", answer.body);
+    let request = world.asked.recv().await.unwrap();
+    assert_eq!(request.method, "cluster_rebuild");
+    assert_eq!(
+        (&request.args["nodegroup"], &request.args["nodes"]),
+        (&Value::Null, &json!([]))
+    );
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_any_queue_a_call_is_a_503_and_changes_nothing() {
     let world = World::without_conductor(Settings::default()).await;
     let answer = world.ask("alice", "GET", "/v1/certificates/prod", "").await;
@@ -239,6 +296,8 @@ async fn changes_that_the_status_does_not_allow_are_a_409_at_once() {
         .await;
     for (method, rest, body) in [
         ("POST", "actions/resize", json!({"node_count": 2}).to_string()),
+        ("POST", "actions/rebuild", "{}".to_owned()),
+        ("POST", "actions/reboot", json!({"type": "soft"}).to_string()),
         ("POST", "nodegroups", json!({"name": "extra"}).to_string()),
         ("PATCH", "nodegroups/default-worker", json!([]).to_string()),
         ("DELETE", "nodegroups/gpu", String::new()),
@@ -274,6 +333,29 @@ async fn what_a_driver_cannot_do_is_refused_before_it_is_asked() {
             "{}",
             answer.body
         );
+    }
+    for (action, body, told) in [
+        (
+            "rebuild",
+            "{}",
+            "Rebuilding nodes of a cluster of driver fake_mid",
+        ),
+        (
+            "reboot",
+            r#"{"type": "soft"}"#,
+            "A soft reboot of nodes of a cluster of driver fake_mid",
+        ),
+        (
+            "reboot",
+            r#"{"type": "hard"}"#,
+            "A hard reboot of nodes of a cluster of driver fake_mid",
+        ),
+    ] {
+        let answer = world
+            .ask("alice", "POST", &path(&format!("actions/{action}")), body)
+            .await;
+        let is_told = answer.detail().contains(told);
+        assert_eq!((answer.status, is_told), (400, true), "{}", answer.body);
     }
     assert!(world.asked.try_recv().is_err(), "nothing was asked");
     world.stop().await;

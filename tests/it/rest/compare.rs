@@ -1,6 +1,6 @@
 //! Comparison of an answer with the recorded one.
 //!
-//! What differs for *every* case is taken out here: the highest microversion is 1.15, `request_id` is filled,
+//! What differs for *every* case is taken out here: the highest microversion is 1.16, `request_id` is filled,
 //! errors of the framework have texts, a template's `driver` shows from 1.15 on, labels and taints of nodes show from
 //! 1.14 on, the 406 of a version without the route has version headers and may name what is missing, and a timestamp
 //! may have a fraction or not (that depends on the database).
@@ -61,7 +61,7 @@ fn headers(case: &Case, answer: &Answer, saved: &BTreeMap<String, String>, findi
                 .as_deref()
                 .is_some_and(|v| v.eq_ignore_ascii_case("latest"));
             if name == "openstack-api-maximum-version" || (name == "openstack-api-version" && latest) {
-                value.replace("1.14", "1.15")
+                value.replace("1.14", "1.16")
             } else {
                 value.clone()
             }
@@ -129,7 +129,7 @@ fn adjusted(case: &Case, expected: &Value, answer: &Answer) -> Value {
         group.shift_remove("node_taints");
     }
     if let Some(versions) = expected.pointer_mut("/versions/0/max_version") {
-        *versions = "1.15".into();
+        *versions = "1.16".into();
     }
     let latest = case
         .request
@@ -158,9 +158,9 @@ fn adjust_error(error: &mut Map<String, Value>, answer: &Answer) {
         .unwrap_or_default();
     error.insert("request_id".into(), request_id.into());
     if error.contains_key("max_version") {
-        error.insert("max_version".into(), "1.15".into());
+        error.insert("max_version".into(), "1.16".into());
         if let Some(text) = error.get("description").and_then(Value::as_str) {
-            let text = text.replace("1.14]", "1.15]");
+            let text = text.replace("1.14]", "1.16]");
             error.insert("description".into(), text.clone().into());
             error.insert("detail".into(), text.into());
         }

@@ -1,12 +1,12 @@
 //! In which statuses of a cluster a change may be asked for: those in which a conductor would begin it, or let it
 //! wait for its turn. A refusal is a 409.
 //!
-//! Not here: upgrades and rotations. Their callers wait for the conductor's answer, and its refusal is a 400.
+//! Not here: upgrades and rotations. Their callers wait for the driver, and the conductor's refusal is a 400.
 
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::ClusterStatus;
 
-/// What is asked for without waiting for its end.
+/// What is asked for without waiting for the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Change {
@@ -15,6 +15,8 @@ pub enum Change {
     NodeGroupCreate,
     NodeGroupUpdate,
     NodeGroupDelete,
+    Rebuild,
+    Reboot,
 }
 
 impl Change {
@@ -25,6 +27,8 @@ impl Change {
             Self::NodeGroupCreate => "Creating a nodegroup of a cluster",
             Self::NodeGroupUpdate => "Updating a nodegroup of a cluster",
             Self::NodeGroupDelete => "Deleting a nodegroup of a cluster",
+            Self::Rebuild => "Rebuilding nodes of a cluster",
+            Self::Reboot => "Rebooting nodes of a cluster",
         }
     }
 }
@@ -36,7 +40,9 @@ pub fn check(change: Change, status: Option<ClusterStatus>) -> Result<(), Fault>
     let complete = status.is_some_and(|status| ClusterStatus::COMPLETE.contains(&status));
     let may = match change {
         Change::Update => complete,
-        Change::Resize => complete || matches!(status, Some(UpdateFailed | UpdateInProgress)),
+        Change::Resize | Change::Rebuild | Change::Reboot => {
+            complete || matches!(status, Some(UpdateFailed | UpdateInProgress))
+        }
         Change::NodeGroupCreate | Change::NodeGroupUpdate | Change::NodeGroupDelete => {
             !matches!(status, Some(DeleteInProgress | DeleteComplete))
         }
@@ -92,6 +98,23 @@ mod tests {
             assert!(allowed(Change::Resize, status), "{status}");
         }
         assert!(!allowed(Change::Resize, ClusterStatus::CreateFailed));
+    }
+
+    #[test]
+    fn nodes_are_rebuilt_and_rebooted_once_a_cluster_is_built_and_until_it_goes() {
+        for change in [Change::Rebuild, Change::Reboot] {
+            assert!(allowed(change, ClusterStatus::CreateComplete));
+            assert!(allowed(change, ClusterStatus::UpdateFailed));
+            assert!(allowed(change, ClusterStatus::UpdateInProgress));
+            for status in [
+                ClusterStatus::CreateInProgress,
+                ClusterStatus::CreateFailed,
+                ClusterStatus::DeleteInProgress,
+                ClusterStatus::DeleteFailed,
+            ] {
+                assert!(!allowed(change, status), "{status}");
+            }
+        }
     }
 
     #[test]

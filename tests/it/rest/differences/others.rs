@@ -304,7 +304,12 @@ pub const OTHERS: &[Difference] = &[
     on(
         "highest microversion",
         Accepted(200),
-        &["versions/x-header-04/clusters", "versions/x-header-04/v1"],
+        &[
+            "versions/x-header-04/clusters",
+            "versions/x-header-04/v1",
+            "versions/x-header-05/clusters",
+            "versions/x-header-05/v1",
+        ],
     ),
     on(
         "highest microversion",
