@@ -8,11 +8,11 @@ use crate::schema::section;
 use crate::value::{keywords, processors};
 
 keywords! {
-    /// Who says who a client is.
+    /// How clients are authenticated.
     AuthStrategy {
-        /// Keystone tokens.
+        /// By a Keystone token.
         Keystone = "keystone",
-        /// The client's own headers: only for trusted networks and development.
+        /// Not at all: identity headers are trusted as sent. Only for trusted networks and development.
         Noauth = "noauth",
     }
 }
@@ -24,49 +24,53 @@ section! {
         host: IpAddr as Ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
         /// Port to listen on.
         port: u16 as Int<1, 65535> = 9511;
-        /// Largest number of items in one page of a list.
+        /// Maximum page size of a list, in items.
         max_limit: u32 as Int<1, 1_000_000> = 1000;
-        /// Threads that serve requests. One process serves them all.
+        /// Worker threads that serve requests; 0: one per processor. There is a single process.
         workers: usize as Threads = processors(), machine "number of processors";
         /// Serve HTTPS (TLS 1.2 and 1.3) instead of HTTP.
         enabled_ssl: bool as Bool = false;
-        /// Certificate chain in PEM, when enabled_ssl; the server's own certificate first. Read again on SIGHUP.
+        /// TLS certificate chain in PEM, server certificate first; required with enabled_ssl. Reloaded on SIGHUP.
         ssl_cert_file: Option<PathBuf> as Opt<Path> = None;
-        /// Private key in PEM, when enabled_ssl. Read again on SIGHUP.
+        /// TLS private key in PEM; required with enabled_ssl. Reloaded on SIGHUP.
         ssl_key_file: Option<PathBuf> as Opt<Path> = None;
-        /// How clients are identified. With `noauth` the identity headers of the request are believed.
+        /// How clients are authenticated. With `noauth`, the identity headers of a request are trusted as sent.
         auth_strategy: AuthStrategy as Choice = AuthStrategy::Keystone, ours true;
-        /// JSON file with image properties, for deployments without Glance.
+        /// JSON file with image properties, used instead of Glance in deployments without it.
         image_catalog_file: Option<PathBuf> as Opt<Path> = None, ours true;
-        /// Seconds that all look-ups of one request in Glance, Nova, Neutron, Cinder and Keystone may take together;
-        /// after that it is answered with 503.
-        lookup_timeout: Duration as Seconds<100> = Duration::from_secs(30), ours true;
-        /// Longest wait, in seconds, until a conductor has accepted a request, so that a new cluster can be
-        /// read as soon as it was answered. 0 answers at once.
+        /// Time limit, in seconds, for all look-ups of one request in Glance, Nova, Neutron, Cinder and Keystone
+        /// together. A request that exceeds it gets 503.
+        lookup_timeout: Duration as SecondsMinMillis<100> = Duration::from_secs(30), ours true;
+        /// Maximum time, in seconds, that a response waits for a conductor to accept the request, so that a new
+        /// cluster is readable as soon as the client has its response. 0: respond without waiting.
         accept_wait: Duration as Seconds = Duration::from_secs(5), ours true;
-        /// Seconds after which a request that the broker has not confirmed is answered with 503.
-        publish_timeout: Duration as Seconds<100> = Duration::from_secs(10), ours true;
-        /// Most connections at a time; others wait until one ends.
+        /// Time limit, in seconds, for the broker to confirm a published request. After it the client gets 503.
+        publish_timeout: Duration as SecondsMinMillis<100> = Duration::from_secs(10), ours true;
+        /// Maximum number of concurrent connections. Further connections wait until one closes.
         max_connections: usize as Int<1, 1_000_000> = 4096, ours true;
-        /// Seconds until a connection must have sent the whole head of its first, or next, request.
-        keep_alive_timeout: Duration as Seconds<100> = Duration::from_secs(75), ours true;
-        /// Seconds that a client may take to send a request's body, or to take an answer; for an answer one more
-        /// second for each 16 KiB.
-        client_timeout: Duration as Seconds<100> = Duration::from_secs(60), ours true;
-        /// Largest head of a request, in bytes: request line and headers. Tokens are in there.
+        /// Time limit, in seconds, for a connection to send the complete head of its first or next request.
+        keep_alive_timeout: Duration as SecondsMinMillis<100> = Duration::from_secs(75), ours true;
+        /// Time limit, in seconds, for a client to send a request body or to read a response. A response gets one
+        /// more second per 16 KiB.
+        client_timeout: Duration as SecondsMinMillis<100> = Duration::from_secs(60), ours true;
+        /// Maximum size of a request head (request line and headers, tokens included), in bytes.
         max_header_size: usize as Int<8192, 1_048_576> = 65_536, ours true;
-        /// Requests per second of one project; more get 429. 0: no limit.
+        /// Rate limit per project, in requests per second. Requests beyond it get 429. 0: no limit.
         rate_limit_per_project: u32 as Int<0, 1_000_000> = 0, ours true;
-        /// Requests per second of one client address, counted before the client is known; more get 429. 0: no limit.
+        /// Rate limit per client address, in requests per second, applied before authentication. Requests beyond it get
+        /// 429. 0: no limit.
         rate_limit_per_address: u32 as Int<0, 1_000_000> = 0, ours true;
-        /// Requests that may come at once before a rate limit counts.
+        /// Burst size of both rate limits, in requests.
         rate_limit_burst: u32 as Int<1, 1_000_000> = 50, ours true;
-        /// Seconds that the API goes on to serve after it was told to stop, while /healthcheck answers 503: longer than
-        /// a load balancer takes to notice. 0 with a socket of systemd, or without a balancer.
+        /// Time, in seconds, that the API keeps serving after a shutdown signal while /healthcheck returns 503. Set it
+        /// longer than a load balancer needs to take this instance out of rotation; 0 behind a systemd socket or
+        /// without a load balancer.
         shutdown_delay: Duration as Seconds = Duration::ZERO, ours true;
-        /// Seconds that running requests get to end when the API stops, after shutdown_delay.
+        /// Time limit, in seconds, for requests in progress to complete at shutdown, counted from the end of
+        /// shutdown_delay.
         shutdown_timeout: Duration as Seconds = Duration::from_secs(30), ours true;
-        /// address:port for operators, without authentication: /ui, /metrics and health checks; empty: none.
+        /// address:port of the admin interface (/ui, /metrics, health checks), which has no authentication. Empty:
+        /// disabled.
         admin_listen: Option<SocketAddr> as Opt<Listen> = None, ours true;
     }
 }

@@ -6,13 +6,13 @@ use crate::schema::section;
 use crate::value::{Keyword, keywords};
 
 keywords! {
-    /// Where certificates and keys are kept.
+    /// Store of certificates and private keys.
     CertManagerType {
-        /// Barbican.
+        /// OpenStack's key manager, Barbican.
         Barbican = "barbican",
-        /// The table `x509keypair`.
+        /// The database table `x509keypair`.
         X509KeyPair = "x509keypair",
-        /// Files below storage_path.
+        /// Files below `storage_path`.
         Local = "local",
     }
 }
@@ -83,38 +83,40 @@ keywords! {
 }
 
 section! {
-    /// Where certificates are kept.
+    /// Generation and storage of cluster certificates.
     CertificatesSection "certificates" {
-        /// Where certificates and keys are kept.
+        /// Store of certificates and private keys: Barbican, the database (`x509keypair`), or files (`local`).
         cert_manager_type: CertManagerType as Choice = CertManagerType::Barbican;
-        /// Directory for `local`.
+        /// Directory of certificate files; used with cert_manager_type `local`.
         storage_path: PathBuf as Path = PathBuf::from("/var/lib/magnum/certificates/");
-        /// Algorithm of generated keys; rsa_key_size may ask for longer RSA keys.
+        /// Algorithm of generated keys. The size of RSA keys is [x509] rsa_key_size.
         key_type: KeyType as Choice = KeyType::Rsa2048, ours true;
-        /// Private keys made ahead of need, in the database, sealed, for all conductors together: a cluster takes four. 0 turns it off. Only RSA keys are worth it.
+        /// Number of private keys that are generated ahead of need and kept in the database, encrypted, for all conductors
+        /// together; a cluster takes four. Only RSA keys are pooled. 0: no pool.
         key_pool_size: u32 as Int<0, 10_000> = 256, ours true;
-        /// Whether private keys are sealed with the key of journal_key_file, for `x509keypair` and `local`. A Python Magnum reads sealed keys only over the objects RPC, not in the database.
+        /// Encrypt private keys at rest with the key of journal_key_file; for `x509keypair` and `local`. Python Magnum
+        /// can read encrypted keys only over the objects RPC, not from the database.
         seal_private_keys: bool as Bool = false, ours true;
     }
 }
 
 section! {
-    /// What certificate requests of users may ask for.
+    /// Limits on certificate signing requests of users, and properties of generated certificates.
     X509Section "x509" {
-        /// Whether a request may become a CA.
+        /// Allow signing requests for CA certificates.
         allow_ca: bool as Bool = false;
-        /// Extensions that a request may have.
+        /// X.509 extensions allowed in a signing request.
         allowed_extensions: Vec<X509Extension> as List<Choice> = vec![
             X509Extension::KeyUsage, X509Extension::ExtendedKeyUsage, X509Extension::SubjectAltName,
             X509Extension::BasicConstraints, X509Extension::SubjectKeyIdentifier,
         ];
-        /// Key usages that a request may have.
+        /// Key usages allowed in a signing request.
         allowed_key_usage: Vec<X509KeyUsage> as List<Choice> = vec![
             X509KeyUsage::DigitalSignature, X509KeyUsage::KeyEncipherment, X509KeyUsage::NonRepudiation,
         ];
-        /// Days that CAs and certificates are valid.
+        /// Validity period of CA and client certificates, in days.
         term_of_validity: u32 as Int<1, 36_500> = 1825;
-        /// Bits of generated RSA keys: 2048, 3072, 4096 or 8192; what lies between gets the next of them.
+        /// Size of generated RSA keys, in bits: 2048, 3072, 4096 or 8192. Other values are rounded up to the next of these.
         rsa_key_size: u32 as Int<2048, 8192> = 2048;
     }
 }

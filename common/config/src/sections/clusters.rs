@@ -6,61 +6,61 @@ use std::time::Duration;
 use crate::schema::section;
 
 section! {
-    /// Clusters.
+    /// Defaults for clusters.
     ClusterSection "cluster" {
-        /// Directory for cached client keys; not used if it is missing.
+        /// Cache directory for client keys. No cache is used if it does not exist.
         temp_cache_dir: PathBuf as Path = PathBuf::from("/var/lib/magnum/certificate-cache"),
             was [("bay", "temp_cache_dir")];
-        /// Seconds to wait for load balancers to vanish before a cluster is deleted.
+        /// Time limit, in seconds, for a cluster's load balancers to disappear before the cluster is deleted.
         pre_delete_lb_timeout: Duration as Seconds = Duration::from_secs(60);
     }
 }
 
 section! {
-    /// Cluster templates.
+    /// Rules for cluster templates.
     ClusterTemplateSection "cluster_template" {
-        /// Network drivers that Kubernetes templates may name; `all` allows any.
+        /// Network drivers allowed in Kubernetes templates; `all` allows any.
         kubernetes_allowed_network_drivers: Vec<String> as List<Name> =
             vec!["flannel".to_owned(), "calico".to_owned()],
             was [("baymodel", "kubernetes_allowed_network_drivers")];
-        /// Network driver of Kubernetes templates that name none.
+        /// Network driver of Kubernetes templates that do not set one.
         kubernetes_default_network_driver: String as Name = "flannel".to_owned(),
             was [("baymodel", "kubernetes_default_network_driver")];
     }
 }
 
 section! {
-    /// Kubernetes.
+    /// Kubernetes clusters.
     KubernetesSection "kubernetes" {
-        /// Seconds between two looks at the health of a cluster.
-        health_polling_interval: Duration as Seconds<1000> = Duration::from_secs(60);
-        /// Default policy of the Keystone web hook in clusters.
+        /// Interval between health checks of a cluster, in seconds.
+        health_polling_interval: Duration as SecondsMinMillis<1000> = Duration::from_secs(60);
+        /// File with the default policy of the Keystone authentication webhook in clusters.
         keystone_auth_default_policy: PathBuf as Path =
             PathBuf::from("/etc/magnum/keystone_auth_default_policy.json");
     }
 }
 
 section! {
-    /// Quotas of projects without their own.
+    /// Defaults for projects that have no quota of their own.
     QuotasSection "quotas" {
-        /// Clusters that a project may have.
+        /// Maximum number of clusters per project.
         max_clusters_per_project: u32 as Int<0, 2_147_483_647> = 20;
-        /// Seconds for which a cluster that no conductor has made yet counts: as long as its request may wait in the
-        /// queue. Only matters while no conductor runs.
-        reservation_timeout: Duration as Seconds<1000> = Duration::from_secs(24 * 3600), ours true;
+        /// Lifetime, in seconds, of a quota reservation for a pending create. Set it to at least the time that a
+        /// request may wait in the queue while no conductor runs.
+        reservation_timeout: Duration as SecondsMinMillis<1000> = Duration::from_secs(24 * 3600), ours true;
     }
 }
 
 section! {
-    /// Volumes of nodes.
+    /// Defaults for volumes of nodes.
     CinderSection "cinder" {
-        /// Volume type of container storage; empty: Cinder's default.
+        /// Volume type for container storage. Empty: Cinder's default.
         default_docker_volume_type: String as Text = String::new();
-        /// Volume type of etcd storage; empty: Cinder's default.
+        /// Volume type for etcd storage. Empty: Cinder's default.
         default_etcd_volume_type: String as Text = String::new();
-        /// Volume type of boot volumes; empty: Cinder's default.
+        /// Volume type for boot volumes. Empty: Cinder's default.
         default_boot_volume_type: String as Text = String::new();
-        /// Size of boot volumes in GB; 0: the image's disk without a volume.
+        /// Size of boot volumes, in GB. 0: nodes boot from the image without a volume.
         default_boot_volume_size: u32 as Int<0, 2_147_483_647> = 0;
     }
 }

@@ -1,4 +1,4 @@
-//! `[drivers]`: which drivers there are, and which one a new cluster template gets.
+//! `[drivers]`: discovery of drivers, and the choice of one for a new cluster template.
 
 use std::path::PathBuf;
 
@@ -6,33 +6,33 @@ use crate::schema::section;
 use crate::value::keywords;
 
 keywords! {
-    /// Whether a named driver must provide the template's cluster type.
+    /// Whether a driver that is named explicitly must provide the template's cluster type.
     ClusterTypeCheck {
-        /// It must.
+        /// It must; other drivers are refused.
         Strict = "strict",
-        /// Names are taken as they are, as Python Magnum does.
+        /// It need not, as in Python Magnum.
         Lenient = "lenient",
     }
 }
 
 section! {
-    /// Drivers.
+    /// Discovery and choice of cluster drivers.
     DriversSection "drivers" {
-        /// Directories whose sub-directories are driver versions.
+        /// Directories to search for drivers; each subdirectory is one version of a driver.
         driver_path: Vec<PathBuf> as SearchPath =
             vec![PathBuf::from("/usr/share/magnum/drivers"), PathBuf::from("/etc/magnum/drivers")], ours true;
-        /// Driver of a new cluster template when neither the request nor the image names one.
+        /// Driver of a new cluster template if neither the request nor the image names one.
         default_driver: Option<String> as Opt<Name> = None;
-        /// Drivers that new templates and clusters must not use.
+        /// Drivers not available to new templates and clusters. Existing clusters keep theirs.
         disabled_drivers: Vec<String> as List<Name> = Vec::new();
-        /// Beta drivers that may be used.
+        /// Beta drivers to enable.
         enabled_beta_drivers: Vec<String> as List<Name> = Vec::new();
-        /// `strict`: a named driver must provide the template's cluster type; `lenient`: names are taken as
-        /// they are.
+        /// Whether a driver that is named explicitly must provide the template's cluster type: yes (`strict`), or no,
+        /// as in Python Magnum (`lenient`).
         cluster_type_check: ClusterTypeCheck as Choice = ClusterTypeCheck::Strict, ours true;
-        /// Whether nodes verify the certificates of the OpenStack API.
+        /// Let nodes verify the certificates of the OpenStack APIs.
         verify_ca: bool as Bool = true;
-        /// CA bundle that is installed on all nodes; unset: none.
+        /// CA bundle to install on all nodes. Unset: none.
         openstack_ca_file: Option<PathBuf> as Opt<Path> = None;
     }
 }

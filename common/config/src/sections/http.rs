@@ -1,4 +1,4 @@
-//! The sections of libraries before the API: `[oslo_middleware]`, `[oslo_policy]`, `[cors]` and `[healthcheck]`.
+//! The sections of HTTP middleware: `[oslo_middleware]`, `[oslo_policy]`, `[cors]` and `[healthcheck]`.
 
 use std::path::PathBuf;
 
@@ -8,69 +8,70 @@ use crate::schema::section;
 use crate::value::keywords;
 
 keywords! {
-    /// What a health check asks.
+    /// A check behind `/healthcheck`.
     HealthBackend {
-        /// Whether one file is there.
+        /// Fails if one file exists.
         DisableByFile = "disable_by_file",
-        /// Whether the file of the port is there.
+        /// Fails if the file for the port exists.
         DisableByFilesPorts = "disable_by_files_ports",
-        /// Whether all of some files are there.
+        /// Fails unless all listed files exist.
         EnableByFiles = "enable_by_files",
-        /// The database.
+        /// Fails if the database is unreachable.
         Database = "database",
-        /// The message broker.
+        /// Fails if the message broker is unreachable.
         Messaging = "messaging",
     }
 }
 
 section! {
-    /// Request handling before the API.
+    /// Proxy headers and the size of requests.
     OsloMiddlewareSection "oslo_middleware" {
-        /// Whether the forwarding headers of a proxy (Forwarded, or X-Forwarded-Proto, -Host, -For; X-Forwarded-Prefix)
-        /// decide the scheme, host and prefix of links and the client's address. Only behind a proxy that sets or
-        /// removes them all.
+        /// Take the scheme, host and prefix of links and the client address from a proxy's headers (Forwarded, or
+        /// X-Forwarded-Proto, -Host and -For; X-Forwarded-Prefix). Enable it only behind a proxy that sets or removes
+        /// all of them.
         enable_proxy_headers_parsing: bool as Bool = false;
-        /// Largest request body, in bytes.
+        /// Maximum size of a request body, in bytes.
         max_request_body_size: usize as Int<1, 1_073_741_824> = 114_688,
             was [("DEFAULT", "max_request_body_size"), ("DEFAULT", "osapi_max_request_body_size")];
     }
 }
 
 section! {
-    /// Who may do what: the library for policy rules.
+    /// Policy: the rules that authorize requests.
     OsloPolicySection "oslo_policy" {
-        /// File with rules, YAML or JSON. A relative path is looked for beside the configuration files, then in
-        /// ~/.magnum, ~, /etc/magnum and /etc; without the file the defaults hold.
+        /// Policy file, YAML or JSON. A relative path is searched for beside the configuration files, then in
+        /// ~/.magnum, ~, /etc/magnum and /etc. If there is no such file, the default rules apply.
         policy_file: PathBuf as Path = PathBuf::from("policy.yaml");
-        /// Directory whose files are read after policy_file, sorted by name; may be repeated. Looked for as
-        /// policy_file is.
+        /// Directory of policy files that are read after policy_file, sorted by name; may be repeated. Searched for
+        /// like policy_file.
         policy_dirs: Vec<PathBuf> as Multi<Path> = vec![PathBuf::from("policy.d")];
-        /// Rule that holds in place of one that another rule refers to and that does not exist.
+        /// Rule to apply in place of a referenced rule that does not exist.
         policy_default_rule: String as Text = "default".to_owned();
-        /// Whether only the rules' present defaults hold. Without it, what was allowed before 2023.2 is still.
+        /// Apply only the current default rules. If false, the deprecated defaults of releases before 2023.2 are
+        /// accepted as well.
         enforce_new_defaults: bool as Bool = true;
-        /// Whether the scope of a token (project, domain, system) has to be one that the rule is for.
+        /// Refuse tokens whose scope (project, domain, system) is not among those of the rule.
         enforce_scope: bool as Bool = true;
     }
 }
 
 section! {
-    /// Which websites may use the API from a browser.
+    /// Cross-origin resource sharing: access to the API by websites in a browser.
     CorsSection "cors" {
-        /// Origins, such as `https://horizon.example.com`, without a slash at the end; `*` for any. Empty: none, and
-        /// nothing else of this section has an effect.
+        /// Allowed origins, such as `https://horizon.example.com`, without a trailing slash; `*` allows any. Empty:
+        /// CORS is disabled and the rest of this section has no effect.
         allowed_origin: Vec<String> as List<Text> = Vec::new();
-        /// Whether requests may carry credentials.
+        /// Allow requests with credentials.
         allow_credentials: bool as Bool = true;
-        /// Headers of answers that scripts may read.
+        /// Response headers that scripts may read.
         expose_headers: Vec<String> as List<Text> = texts(&[
             "X-Auth-Token", "X-Subject-Token", "X-Service-Token", "X-OpenStack-Request-ID", "X-Server-Management-Url",
         ]);
-        /// Seconds that a browser may keep the answer to a preflight. 0 does not say.
+        /// Time that a browser may cache a preflight response, in seconds. 0: the header is not sent.
         max_age: i64 as Int = 3600;
-        /// Methods that requests may use.
+        /// Allowed request methods.
         allow_methods: Vec<String> as List<Text> = texts(&["GET", "PUT", "POST", "DELETE", "PATCH"]);
-        /// Headers that requests may carry, besides those that any request may.
+        /// Allowed request headers, besides those that are always allowed.
         allow_headers: Vec<String> as List<Text> = texts(&[
             "X-Auth-Token", "X-Identity-Status", "X-Roles", "X-Service-Catalog", "X-User-Id", "X-Tenant-Id",
             "X-OpenStack-Request-ID", "X-Server-Management-Url",
@@ -79,25 +80,27 @@ section! {
 }
 
 section! {
-    /// What load balancers are told of the API's health.
+    /// The health check for load balancers.
     HealthcheckSection "healthcheck" {
-        /// Where health is asked for; paths below it are answered, too.
+        /// Path of the health check. Paths below it respond as well.
         path: String as Text = "/healthcheck".to_owned();
-        /// What is asked. All must be well for a 200. With `database` or `messaging` their outage takes every API out
-        /// of rotation at once.
+        /// Checks that must all pass for a 200. With `database` or `messaging`, an outage of that server takes every
+        /// API instance out of rotation at once.
         backends: Vec<HealthBackend> as List<Choice> = vec![HealthBackend::DisableByFile];
-        /// File whose presence answers 503 (backend disable_by_file).
+        /// File whose existence makes the health check return 503 (backend disable_by_file).
         disable_by_file_path: Option<PathBuf> as Opt<Path> =
             Some(PathBuf::from("/etc/magnum/healthcheck_disable"));
-        /// The same by port, `port:path` (backend disable_by_files_ports).
+        /// Files whose existence makes the health check on one port return 503, as `port:path` (backend
+        /// disable_by_files_ports).
         disable_by_file_paths: Vec<String> as List<Text> = Vec::new();
-        /// Files that must all be there (backend enable_by_files).
+        /// Files that must all exist for a 200 (backend enable_by_files).
         enable_by_file_paths: Vec<PathBuf> as List<Path> = Vec::new();
-        /// Whether answers say more: which backend said what, host and version. Not for a port that strangers reach.
+        /// Include the result of each check, the host name and the version in the response. Do not enable it on a
+        /// public port.
         detailed: bool as Bool = false;
-        /// Networks that may ask; others get 404. Empty: everybody.
+        /// Client networks that may use the health check; others get 404. Empty: all.
         allowed_source_ranges: Vec<IpNet> as List<Network> = Vec::new();
-        /// Whether requests that came through a proxy (X-Forwarded…) get 404.
+        /// Return 404 to requests that came through a proxy (X-Forwarded… headers).
         ignore_proxied_requests: bool as Bool = false;
     }
 }

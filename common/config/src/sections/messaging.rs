@@ -28,9 +28,9 @@ keywords! {
 keywords! {
     /// Which broker node is tried after one that failed.
     FailoverStrategy {
-        /// The next one of a list that was shuffled once.
+        /// The next one of a list that is shuffled once.
         RoundRobin = "round-robin",
-        /// Any one, each time anew.
+        /// A random one.
         Shuffle = "shuffle",
     }
 }
@@ -82,98 +82,101 @@ pub(crate) fn program_name() -> String {
 }
 
 section! {
-    /// RabbitMQ.
+    /// Queues and connections of RabbitMQ.
     RabbitSection "oslo_messaging_rabbit" {
-        /// Queues survive a restart of the broker.
+        /// Use durable queues, which survive a restart of the broker.
         amqp_durable_queues: bool as Bool = false, was [("oslo_messaging_rabbit", "rabbit_durable_queues")];
-        /// Queues vanish with their last consumer.
+        /// Use auto-delete queues, which the broker deletes with their last consumer.
         amqp_auto_delete: bool as Bool = false;
-        /// Replicated, durable queues for requests. Recommended: only such a queue keeps an answered request
-        /// through a broker restart.
+        /// Use quorum queues (durable, replicated) for requests. Recommended: requests in other queues may be lost when
+        /// the broker restarts, even after their 202.
         rabbit_quorum_queue: bool as Bool = false;
-        /// The same for reply and fanout queues.
+        /// Use quorum queues for reply and fanout queues.
         rabbit_transient_quorum_queue: bool as Bool = false;
-        /// Deliveries after which a quorum queue drops a message. 0: the broker's limit.
+        /// Maximum number of deliveries of a message by a quorum queue, which then drops it. 0: the broker's limit.
         rabbit_quorum_delivery_limit: u32 as Int<0, 2_147_483_647> = 0;
-        /// Messages that a quorum queue keeps in memory. 0: no limit.
+        /// Maximum number of messages that a quorum queue keeps in memory. 0: no limit.
         rabbit_quorum_max_memory_length: u32 as Int<0, 2_147_483_647> = 0;
-        /// Bytes that a quorum queue keeps in memory. 0: no limit.
+        /// Maximum size of the messages that a quorum queue keeps in memory, in bytes. 0: no limit.
         rabbit_quorum_max_memory_bytes: u64 as Int<0> = 0;
-        /// Mirrored queues of brokers before 4.0. Not together with quorum queues.
+        /// Use mirrored queues, which brokers before 4.0 have. Excludes quorum queues.
         rabbit_ha_queues: bool as Bool = false;
-        /// Seconds after which unused reply and fanout queues expire. 0: never.
+        /// Time after which unused reply and fanout queues expire, in seconds. 0: never.
         rabbit_transient_queues_ttl: u32 as Int<0, 2_147_483> = 1800;
-        /// One stream that all servers read instead of a fanout queue for each. Needs
-        /// rabbit_transient_quorum_queue and a rabbit_qos_prefetch_count.
+        /// Use one stream that all servers read instead of one fanout queue per server. Requires
+        /// rabbit_transient_quorum_queue and rabbit_qos_prefetch_count.
         rabbit_stream_fanout: bool as Bool = false;
-        /// Fanout and reply queues are called after host, program and a number instead of at random, so that a
-        /// program that starts again finds them. Needs lock_path of oslo_concurrency.
+        /// Name fanout and reply queues after host, program and a number instead of randomly, so that a restarted
+        /// program uses them again. Requires [oslo_concurrency] lock_path.
         use_queue_manager: bool as Bool = false;
-        /// Name of the host in these names.
+        /// Host name in the queue names of use_queue_manager.
         hostname: String as Name = host_name(), machine "this machine's host name";
-        /// Name of the program in these names. Must differ from that of a Python program on the same host.
+        /// Program name in the queue names of use_queue_manager. Must differ from that of a Python program on the same
+        /// host.
         processname: String as Name = program_name(), machine "name of the program";
-        /// Unacknowledged messages that the broker sends ahead. 0: no limit.
+        /// Maximum number of unacknowledged messages per consumer. 0: no limit.
         rabbit_qos_prefetch_count: u16 as Int<0, 65535> = 0;
-        /// Seconds without a sign of life after which a connection is dead. 0: no heartbeats.
+        /// Time without traffic after which a connection is considered lost, in seconds. 0: no heartbeats.
         heartbeat_timeout_threshold: u16 as Int<0, 65535> = 60;
-        /// Seconds before the first attempt to reconnect.
-        rabbit_retry_interval: Duration as Seconds<1> = Duration::from_secs(1);
-        /// Seconds that each further pause is longer.
+        /// Delay before the first attempt to reconnect, in seconds.
+        rabbit_retry_interval: Duration as SecondsMinMillis<1> = Duration::from_secs(1);
+        /// Increase of the delay with each further attempt, in seconds.
         rabbit_retry_backoff: Duration as Seconds = Duration::from_secs(2);
-        /// Longest such pause, in seconds.
-        rabbit_interval_max: Duration as Seconds<1> = Duration::from_secs(30);
-        /// Seconds to wait after a connection was lost, before consuming again.
+        /// Maximum delay between attempts to reconnect, in seconds.
+        rabbit_interval_max: Duration as SecondsMinMillis<1> = Duration::from_secs(30);
+        /// Delay between the loss of a connection and consuming again, in seconds.
         kombu_reconnect_delay: Duration as Seconds = Duration::from_secs(1);
-        /// Up to so many seconds more, at random.
+        /// Maximum random addition to kombu_reconnect_delay, in seconds.
         kombu_reconnect_splay: Duration as Seconds = Duration::ZERO;
-        /// Which node of transport_url is tried after one that failed.
+        /// Order in which the nodes of transport_url are tried after one has failed.
         kombu_failover_strategy: FailoverStrategy as Choice = FailoverStrategy::RoundRobin;
-        /// Compresses what is sent; unset: nothing is. What is received may be compressed in any case.
+        /// Compression of published messages. Unset: none. Compressed messages are always understood.
         kombu_compression: Option<Compression> as Opt<Compressor> = None;
-        /// Seconds that a reply is offered to a caller whose queue is not there.
+        /// Time for which a reply to a missing reply queue is retried, in seconds.
         kombu_missing_consumer_retry_timeout: Duration as Seconds = Duration::from_secs(60),
             was [("oslo_messaging_rabbit", "kombu_reconnect_timeout")];
-        /// Whether a reply whose queue is not there is noticed; without it, it is lost in silence.
+        /// Publish replies as mandatory, so that a missing reply queue is detected. If false, such replies are lost
+        /// silently.
         direct_mandatory_flag: bool as Bool = true;
-        /// Whether consuming starts anew when the queue moves to another broker node.
+        /// Consume again when the queue moves to another node of the broker.
         enable_cancel_on_failover: bool as Bool = false;
-        /// Login method.
+        /// SASL mechanism of the login.
         rabbit_login_method: LoginMethod as Choice = LoginMethod::Amqplain;
-        /// Connect by TLS.
+        /// Connect with TLS.
         ssl: bool as Bool = false, was [("oslo_messaging_rabbit", "rabbit_use_ssl")];
-        /// CA bundle in PEM to verify the broker with; unset: it is not verified, as in Python programs.
+        /// CA bundle in PEM to verify the broker's certificate with. Unset: the certificate is not verified, as in
+        /// Python programs.
         ssl_ca_file: Option<PathBuf> as Opt<Path> = None, was [("oslo_messaging_rabbit", "kombu_ssl_ca_certs")];
         /// Client certificate in PEM.
         ssl_cert_file: Option<PathBuf> as Opt<Path> = None, was [("oslo_messaging_rabbit", "kombu_ssl_certfile")];
-        /// Private key of the client certificate, in PEM.
+        /// Private key of the client certificate in PEM.
         ssl_key_file: Option<PathBuf> as Opt<Path> = None, was [("oslo_messaging_rabbit", "kombu_ssl_keyfile")];
-        /// Accepted; the broker's certificate must always be for its host name.
+        /// false is not supported; a warning is logged. With ssl_ca_file, the host name is always verified.
         ssl_enforce_hostname_verification: bool as Bool = true;
     }
 }
 
 section! {
-    /// Notifications to other services.
+    /// Notifications about clusters to other services.
     NotificationsSection "oslo_messaging_notifications" {
-        /// Where they go: `messagingv2`, `messaging`, `log`, `noop`. None: they are not sent.
+        /// Driver that sends notifications: `messagingv2`, `messaging`, `log` or `noop`. Unset: none are sent.
         driver: Vec<String> as Multi<Text> = Vec::new(), was [("DEFAULT", "notification_driver")];
-        /// Topics they are published on.
+        /// Topics to publish notifications on.
         topics: Vec<String> as List<Name> = vec!["notifications".to_owned()],
             was [("DEFAULT", "notification_topics")];
-        /// Their broker, if it is another than that of requests.
+        /// URL of the broker for notifications, if it is not that of [DEFAULT] transport_url.
         transport_url: Option<Secret> as Opt<BrokerUrl> = None,
             was [("DEFAULT", "notification_transport_url")];
-        /// How often one is offered again to a broker that did not take it; the next ones wait for it meanwhile. -1:
-        /// until it is taken, 0: never.
+        /// Maximum number of retries of a notification that the broker did not take; later notifications wait for it.
+        /// -1: unlimited; 0: no retries.
         retry: i64 as Int = -1;
     }
 }
 
 section! {
-    /// Locks between the processes of one host.
+    /// Locks between processes of one host.
     ConcurrencySection "oslo_concurrency" {
-        /// Directory for lock files; for use_queue_manager of oslo_messaging_rabbit.
+        /// Directory of lock files; used with [oslo_messaging_rabbit] use_queue_manager.
         lock_path: Option<PathBuf> as Opt<Path> = None, was [("DEFAULT", "lock_path")];
     }
 }

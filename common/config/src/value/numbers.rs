@@ -75,17 +75,17 @@ pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// A decimal number; the limits are in thousandths.
-pub struct Float<const MIN: i64, const MAX: i64>;
+/// A decimal number from `MIN` to `MAX`, both allowed.
+pub struct Float<const MIN: i32, const MAX: i32>;
 
-impl<const MIN: i64, const MAX: i64> Codec<f64> for Float<MIN, MAX> {
+impl<const MIN: i32, const MAX: i32> Codec<f64> for Float<MIN, MAX> {
     const EMPTY_IS_UNSET: bool = true;
     fn form() -> String {
-        format!("number, {} to {}", thousandths(MIN), thousandths(MAX))
+        format!("number, {MIN} to {MAX}")
     }
     fn parse(text: &str) -> Result<f64, String> {
         let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
-        if !(thousandths(MIN)..=thousandths(MAX)).contains(&number) {
+        if !(f64::from(MIN)..=f64::from(MAX)).contains(&number) {
             return Err(format!("{number} is out of range ({})", Self::form()));
         }
         Ok(number)
@@ -95,44 +95,50 @@ impl<const MIN: i64, const MAX: i64> Codec<f64> for Float<MIN, MAX> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "limits are small literals")]
-fn thousandths(limit: i64) -> f64 {
-    limit as f64 / 1000.0
-}
+/// Seconds, whole or with a fraction; 0 is allowed.
+pub type Seconds = SecondsMinMillis<0>;
 
-/// Seconds, whole or with a fraction; the least value is in milliseconds.
-pub struct Seconds<const MIN_MS: u64 = 0>;
+/// Seconds, whole or with a fraction, of at least `MIN_MILLIS` milliseconds.
+pub struct SecondsMinMillis<const MIN_MILLIS: u64>;
 
-impl<const MIN_MS: u64> Codec<Duration> for Seconds<MIN_MS> {
+impl<const MIN_MILLIS: u64> Codec<Duration> for SecondsMinMillis<MIN_MILLIS> {
     const EMPTY_IS_UNSET: bool = true;
     fn form() -> String {
-        least("seconds", MIN_MS, 1)
+        match MIN_MILLIS {
+            0 => "seconds".to_owned(),
+            min => format!("seconds, at least {}", Duration::from_millis(min).as_secs_f64()),
+        }
     }
     fn parse(text: &str) -> Result<Duration, String> {
-        duration(text, 1, MIN_MS).map_err(|why| format!("{why} ({})", Self::form()))
+        let out_of_range = |why| format!("{why} ({})", <Self as Codec<Duration>>::form());
+        let value = duration(text, 1).map_err(out_of_range)?;
+        if value < Duration::from_millis(MIN_MILLIS) {
+            return Err(out_of_range(format!("{text} is out of range")));
+        }
+        Ok(value)
     }
     fn show(value: &Duration) -> Option<String> {
         Some(value.as_secs_f64().to_string())
     }
 }
 
-/// Minutes, whole or with a fraction; the least value is in milliseconds.
-pub struct Minutes<const MIN_MS: u64 = 0>;
+/// Minutes, whole or with a fraction; 0 is allowed.
+pub struct Minutes;
 
-impl<const MIN_MS: u64> Codec<Duration> for Minutes<MIN_MS> {
+impl Codec<Duration> for Minutes {
     const EMPTY_IS_UNSET: bool = true;
     fn form() -> String {
-        least("minutes", MIN_MS, 60)
+        "minutes".to_owned()
     }
     fn parse(text: &str) -> Result<Duration, String> {
-        duration(text, 60, MIN_MS).map_err(|why| format!("{why} ({})", Self::form()))
+        duration(text, 60).map_err(|why| format!("{why} (minutes)"))
     }
     fn show(value: &Duration) -> Option<String> {
         Some((value.as_secs_f64() / 60.0).to_string())
     }
 }
 
-/// Days, whole or with a fraction.
+/// Days, whole or with a fraction; 0 is allowed.
 pub struct Days;
 
 impl Codec<Duration> for Days {
@@ -141,32 +147,21 @@ impl Codec<Duration> for Days {
         "days".to_owned()
     }
     fn parse(text: &str) -> Result<Duration, String> {
-        duration(text, 86_400, 0).map_err(|why| format!("{why} ({})", Self::form()))
+        duration(text, 86_400).map_err(|why| format!("{why} (days)"))
     }
     fn show(value: &Duration) -> Option<String> {
         Some((value.as_secs_f64() / 86_400.0).to_string())
     }
 }
 
-fn least(unit: &str, min_ms: u64, seconds_per_unit: u64) -> String {
-    let least =
-        Duration::from_millis(min_ms).as_secs_f64() / Duration::from_secs(seconds_per_unit).as_secs_f64();
-    if min_ms == 0 {
-        unit.to_owned()
-    } else {
-        format!("{unit}, at least {least}")
-    }
-}
-
-fn duration(text: &str, seconds_per_unit: u32, min_ms: u64) -> Result<Duration, String> {
+/// The duration of a number of units, from zero to a century.
+fn duration(text: &str, seconds_per_unit: u32) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
-    let value = Duration::try_from_secs_f64(number * f64::from(seconds_per_unit))
-        .map_err(|_| format!("{text} is out of range"))?;
     // A century bounds sums of durations and instants far from overflow.
-    if value < Duration::from_millis(min_ms) || value > Duration::from_secs(100 * 366 * 86_400) {
-        return Err(format!("{text} is out of range"));
-    }
-    Ok(value)
+    Duration::try_from_secs_f64(number * f64::from(seconds_per_unit))
+        .ok()
+        .filter(|value| *value <= Duration::from_secs(100 * 366 * 86_400))
+        .ok_or_else(|| format!("{text} is out of range"))
 }
 
 #[cfg(test)]
@@ -188,16 +183,30 @@ mod tests {
     }
 
     #[test]
+    fn decimal_numbers_have_limits_in_whole_numbers() {
+        assert_eq!(<Float<0, 1>>::parse("0.25"), Ok(0.25));
+        assert_eq!(
+            <Float<0, 1>>::parse("1.5").unwrap_err(),
+            "1.5 is out of range (number, 0 to 1)"
+        );
+        assert!(<Float<0, 1>>::parse("nan").is_err());
+    }
+
+    #[test]
     fn durations_have_limits_and_units() {
-        assert_eq!(<Seconds>::parse("0.5"), Ok(Duration::from_millis(500)));
-        assert_eq!(<Minutes>::parse("60"), Ok(Duration::from_secs(3600)));
-        assert_eq!(<Minutes>::show(&Duration::from_secs(90)), Some("1.5".into()));
+        assert_eq!(Seconds::parse("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(Minutes::parse("60"), Ok(Duration::from_secs(3600)));
+        assert_eq!(Minutes::show(&Duration::from_secs(90)), Some("1.5".into()));
         assert_eq!(Days::parse("0.5"), Ok(Duration::from_secs(43_200)));
         assert_eq!(Days::show(&Duration::from_secs(30 * 86_400)), Some("30".into()));
         assert!(Days::parse("-1").is_err());
-        assert!(<Seconds>::parse("-1").is_err());
-        assert!(<Seconds>::parse("1e300").is_err());
-        assert!(<Seconds>::parse("nan").is_err());
-        assert!(<Seconds<1000>>::parse("0.9").unwrap_err().contains("at least 1"));
+        assert!(Seconds::parse("-1").is_err());
+        assert!(Seconds::parse("1e300").is_err());
+        assert!(Seconds::parse("nan").is_err());
+        assert!(
+            <SecondsMinMillis<100>>::parse("0.09")
+                .unwrap_err()
+                .contains("at least 0.1")
+        );
     }
 }
