@@ -9,7 +9,10 @@ use std::time::Duration;
 use super::Settings;
 use super::problem::{Place, Problem};
 use super::reader::Key;
-use super::sections::{CertManagerType, HealthBackend};
+use super::sections::{
+    ApiSection, CertManagerType, CertificatesSection, ConductorSection, CorsSection, DefaultSection,
+    DriversSection, HealthBackend, HealthcheckSection, RabbitSection,
+};
 
 /// Checks options against each other; adds errors and warnings.
 pub(super) fn together(
@@ -18,155 +21,180 @@ pub(super) fn together(
     errors: &mut Vec<Problem>,
     warnings: &mut Vec<Problem>,
 ) {
-    let problem = |section: &str, name: &str, message: &str| {
+    let mut report = Report {
+        places,
+        errors,
+        warnings,
+    };
+    check_tls_files(&settings.api, &mut report);
+    check_healthcheck(&settings.healthcheck, &mut report);
+    check_cors(&settings.cors, &mut report);
+    check_conductor(&settings.conductor, &mut report);
+    check_broker(&settings.rabbit, &mut report);
+    check_log(&settings.default, &mut report);
+    check_heartbeat(&settings.default, &settings.conductor, &mut report);
+    check_certificates(&settings.certificates, &mut report);
+    check_driver_path(&settings.drivers, &mut report);
+}
+
+/// Collects problems, each with the place where its option was written.
+struct Report<'a> {
+    places: &'a BTreeMap<Key, Place>,
+    errors: &'a mut Vec<Problem>,
+    warnings: &'a mut Vec<Problem>,
+}
+
+impl Report<'_> {
+    fn error(&mut self, section: &str, name: &str, message: &str) {
+        let problem = self.problem(section, name, message);
+        self.errors.push(problem);
+    }
+
+    fn warn(&mut self, section: &str, name: &str, message: &str) {
+        let problem = self.problem(section, name, message);
+        self.warnings.push(problem);
+    }
+
+    fn problem(&self, section: &str, name: &str, message: &str) -> Problem {
         let key = (section.to_owned(), name.to_owned());
-        let place = places.get(&key).cloned().unwrap_or(Place::Default);
         Problem {
-            place,
+            place: self.places.get(&key).cloned().unwrap_or(Place::Default),
             message: format!("[{section}] {name}: {message}"),
         }
-    };
-    let Settings {
-        default,
-        api,
-        conductor,
-        rabbit,
-        ..
-    } = settings;
+    }
 
-    if api.enabled_ssl {
-        for (name, file) in [
-            ("ssl_cert_file", &api.ssl_cert_file),
-            ("ssl_key_file", &api.ssl_key_file),
-        ] {
-            if file.is_none() {
-                errors.push(problem("api", name, "must be set when enabled_ssl is true"));
-            }
+    /// Whether the option is set, be it to its default.
+    fn is_set(&self, section: &str, name: &str) -> bool {
+        self.places.contains_key(&(section.to_owned(), name.to_owned()))
+    }
+}
+
+fn check_tls_files(api: &ApiSection, report: &mut Report<'_>) {
+    let files = [
+        ("ssl_cert_file", &api.ssl_cert_file),
+        ("ssl_key_file", &api.ssl_key_file),
+    ];
+    for (name, file) in files {
+        if api.enabled_ssl && file.is_none() {
+            report.error("api", name, "must be set when enabled_ssl is true");
         }
     }
-    let health = &settings.healthcheck;
-    if !health.path.starts_with('/') || health.path.trim_end_matches('/').is_empty() {
+}
+
+fn check_healthcheck(healthcheck: &HealthcheckSection, report: &mut Report<'_>) {
+    let path = &healthcheck.path;
+    if !path.starts_with('/') || path.trim_end_matches('/').is_empty() {
         let message = "must begin with a slash and name more than that";
-        errors.push(problem("healthcheck", "path", message));
+        report.error("healthcheck", "path", message);
     }
     let exclusive = [HealthBackend::DisableByFile, HealthBackend::EnableByFiles];
-    if exclusive.iter().all(|backend| health.backends.contains(backend)) {
+    if exclusive
+        .iter()
+        .all(|backend| healthcheck.backends.contains(backend))
+    {
         let message = "has enable_by_files and disable_by_file, which exclude each other";
-        errors.push(problem("healthcheck", "backends", message));
+        report.error("healthcheck", "backends", message);
     }
-    for pair in &health.disable_by_file_paths {
-        let port = pair
-            .split_once(':')
-            .and_then(|(port, _)| port.trim().parse::<u16>().ok());
-        if port.is_none() {
+    for pair in &healthcheck.disable_by_file_paths {
+        let port = pair.split_once(':').map(|(port, _)| port.trim());
+        if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
             let message = format!("{pair:?} is not of the form port:path");
-            errors.push(problem("healthcheck", "disable_by_file_paths", &message));
+            report.error("healthcheck", "disable_by_file_paths", &message);
         }
     }
-    for origin in settings
-        .cors
-        .allowed_origin
-        .iter()
-        .filter(|origin| origin.ends_with('/'))
-    {
-        let message = format!("{origin} ends with a slash, which no browser's origin does");
-        warnings.push(problem("cors", "allowed_origin", &message));
+}
+
+fn check_cors(cors: &CorsSection, report: &mut Report<'_>) {
+    for origin in &cors.allowed_origin {
+        if origin.ends_with('/') {
+            let message = format!("{origin} ends with a slash, which no browser's origin does");
+            report.warn("cors", "allowed_origin", &message);
+        }
     }
-    if rabbit.ssl_cert_file.is_some() != rabbit.ssl_key_file.is_some() {
-        let name = if rabbit.ssl_cert_file.is_some() {
-            "ssl_cert_file"
-        } else {
-            "ssl_key_file"
-        };
-        errors.push(problem(
-            "oslo_messaging_rabbit",
-            name,
-            "a client certificate needs both ssl_cert_file and ssl_key_file",
-        ));
-    }
+}
+
+fn check_conductor(conductor: &ConductorSection, report: &mut Report<'_>) {
     if conductor.operation_retry_max_interval < conductor.operation_retry_initial {
-        errors.push(problem(
-            "conductor",
-            "operation_retry_max_interval",
-            "must not be less than operation_retry_initial",
-        ));
+        let message = "must not be less than operation_retry_initial";
+        report.error("conductor", "operation_retry_max_interval", message);
     }
-    for (name, timeout) in [
+    let timeouts = [
         ("update_timeout", conductor.update_timeout),
         ("delete_timeout", conductor.delete_timeout),
         ("upgrade_timeout", conductor.upgrade_timeout),
         ("rotation_timeout", conductor.rotation_timeout),
-    ] {
+    ];
+    for (name, timeout) in timeouts {
         if !timeout.is_zero() && timeout < Duration::from_secs(1) {
-            errors.push(problem(
-                "conductor",
-                name,
-                "must be 0 (never) or at least one second",
-            ));
+            report.error("conductor", name, "must be 0 (never) or at least one second");
         }
     }
     if conductor.dead_letter_queue.as_deref() == Some(conductor.topic.as_str()) {
-        errors.push(problem(
-            "conductor",
-            "dead_letter_queue",
-            "must differ from topic",
-        ));
+        report.error("conductor", "dead_letter_queue", "must differ from topic");
     }
+    if conductor.topic != "magnum-conductor" && report.is_set("conductor", "topic") {
+        let message =
+            "is not the default: Python's magnum-api ignores this option and will not reach this conductor";
+        report.warn("conductor", "topic", message);
+    }
+}
 
-    for (target, word) in &default.default_log_levels {
-        if super::log_level(word).is_none() {
-            let message =
-                format!("{target}={word}: write DEBUG, INFO, WARNING, ERROR or CRITICAL as the level");
-            errors.push(problem("DEFAULT", "default_log_levels", &message));
-        }
-    }
-
-    if default.service_down_time <= conductor.service_report_interval {
-        warnings.push(problem(
-            "DEFAULT",
-            "service_down_time",
-            "is not longer than [conductor] service_report_interval: living conductors will be shown as down",
-        ));
-    }
-    for (name, set) in [
-        ("use_syslog", default.use_syslog),
-        ("use_journal", default.use_journal),
-    ] {
-        if set {
-            warnings.push(problem(
-                "DEFAULT",
-                name,
-                "is not supported; the log goes to log_file or to standard error",
-            ));
-        }
+fn check_broker(rabbit: &RabbitSection, report: &mut Report<'_>) {
+    let section = "oslo_messaging_rabbit";
+    let lone_file = match (&rabbit.ssl_cert_file, &rabbit.ssl_key_file) {
+        (Some(_), None) => Some("ssl_cert_file"),
+        (None, Some(_)) => Some("ssl_key_file"),
+        (Some(_), Some(_)) | (None, None) => None,
+    };
+    if let Some(name) = lone_file {
+        let message = "a client certificate needs both ssl_cert_file and ssl_key_file";
+        report.error(section, name, message);
     }
     if !rabbit.ssl_enforce_hostname_verification {
-        warnings.push(problem(
-            "oslo_messaging_rabbit",
-            "ssl_enforce_hostname_verification",
-            "is not supported: the broker's certificate must be for its host name; set ssl_ca_file for a private CA",
-        ));
+        let message = "is not supported: the broker's certificate must be for its host name; set ssl_ca_file for a \
+                       private CA";
+        report.warn(section, "ssl_enforce_hostname_verification", message);
     }
-    if conductor.topic != "magnum-conductor" && places.contains_key(&("conductor".into(), "topic".into())) {
-        warnings.push(problem(
-            "conductor",
-            "topic",
-            "is not the default: Python's magnum-api ignores this option and will not reach this conductor",
-        ));
+}
+
+fn check_log(default: &DefaultSection, report: &mut Report<'_>) {
+    for (target, level) in &default.default_log_levels {
+        if super::log_level(level).is_none() {
+            let message =
+                format!("{target}={level}: write DEBUG, INFO, WARNING, ERROR or CRITICAL as the level");
+            report.error("DEFAULT", "default_log_levels", &message);
+        }
     }
-    let certificates = &settings.certificates;
+    let destinations = [
+        ("use_syslog", default.use_syslog),
+        ("use_journal", default.use_journal),
+    ];
+    for (name, is_chosen) in destinations {
+        if is_chosen {
+            let message = "is not supported; the log goes to log_file or to standard error";
+            report.warn("DEFAULT", name, message);
+        }
+    }
+}
+
+fn check_heartbeat(default: &DefaultSection, conductor: &ConductorSection, report: &mut Report<'_>) {
+    if default.service_down_time <= conductor.service_report_interval {
+        let message =
+            "is not longer than [conductor] service_report_interval: living conductors will be shown as down";
+        report.warn("DEFAULT", "service_down_time", message);
+    }
+}
+
+fn check_certificates(certificates: &CertificatesSection, report: &mut Report<'_>) {
     if certificates.seal_private_keys && certificates.cert_manager_type == CertManagerType::Barbican {
-        warnings.push(problem(
-            "certificates",
-            "seal_private_keys",
-            "has no effect with cert_manager_type = barbican, which keeps secrets in its own way",
-        ));
+        let message = "has no effect with cert_manager_type = barbican, which keeps secrets in its own way";
+        report.warn("certificates", "seal_private_keys", message);
     }
-    if !settings.drivers.driver_path.iter().all(|path| path.is_absolute()) {
-        warnings.push(problem(
-            "drivers",
-            "driver_path",
-            "has a relative path, which depends on where programs start",
-        ));
+}
+
+fn check_driver_path(drivers: &DriversSection, report: &mut Report<'_>) {
+    if drivers.driver_path.iter().any(|path| path.is_relative()) {
+        let message = "has a relative path, which depends on where programs start";
+        report.warn("drivers", "driver_path", message);
     }
 }
