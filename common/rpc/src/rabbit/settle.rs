@@ -1,9 +1,9 @@
-//! Ends of deliveries, told to the broker in order and in few frames.
+//! Settlements of deliveries (ack, reject), sent to the broker in order and in few frames.
 //!
-//! Handlers only say what became of a delivery; the listener's own task tells the broker. While one round of
+//! Handlers only settle a delivery; the listener's own task sends the frames. While one round of
 //! frames is on its way the next one gathers, so under load an acknowledgement costs a fraction of a frame.
 //!
-//! A frame with `multiple` speaks for every unsettled delivery of its channel up to a tag, whoever holds it. So
+//! A frame with `multiple` speaks for every unsettled delivery of its channel up to a tag. So
 //! the [`Ledger`] knows what is held: such a frame never reaches a delivery that is still held, one that has not
 //! come out of its consumer's buffer yet, or one that was returned.
 
@@ -16,16 +16,16 @@ use tokio::sync::mpsc;
 
 use crate::delivery::Settle;
 
-/// What became of a delivery.
+/// How a delivery was settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Settlement {
-    /// It is taken care of.
+    /// It was processed: the broker may forget it.
     Ack(DeliveryTag),
-    /// It is not: back to its queue, or gone.
+    /// It was not: the broker puts it back into its queue, or drops it.
     Reject { tag: DeliveryTag, requeue: bool },
 }
 
-/// What the broker is told.
+/// A frame to the broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame {
     Ack { tag: DeliveryTag, multiple: bool },
@@ -63,7 +63,7 @@ impl Ledger {
         }
     }
 
-    /// The frames that tell these settlements. To be sent in order, and each only after the one before it.
+    /// The frames for these settlements. To be sent in order, each only after the one before it.
     pub(super) fn settle(&mut self, settlements: &[Settlement]) -> Vec<Frame> {
         let mut frames = Vec::new();
         let mut done = BTreeSet::new();
@@ -74,7 +74,7 @@ impl Ledger {
                         done.insert(tag);
                     }
                 }
-                // Told before any acknowledgement that could speak for it.
+                // Sent before any acknowledgement that could include it.
                 Settlement::Reject { tag, requeue } => {
                     if self.held.remove(&tag) {
                         frames.push(Frame::Reject { tag, requeue });
@@ -97,7 +97,7 @@ impl Ledger {
 }
 
 /// Sends frames, each after the one before it was written.
-pub(super) async fn tell(channel: Channel, frames: Vec<Frame>) -> lapin::Result<()> {
+pub(super) async fn send_frames(channel: Channel, frames: Vec<Frame>) -> lapin::Result<()> {
     for frame in frames {
         match frame {
             Frame::Ack { tag, multiple } => channel.basic_ack(tag, BasicAckOptions { multiple }).await?,
@@ -109,7 +109,7 @@ pub(super) async fn tell(channel: Channel, frames: Vec<Frame>) -> lapin::Result<
     Ok(())
 }
 
-/// Settles through the session it came from. After a reconnect that is gone, and the message comes again.
+/// Settles through the session that the delivery came from. Once that is lost, the message is redelivered.
 pub(super) struct Settler {
     pub(super) tag: DeliveryTag,
     pub(super) settlements: mpsc::UnboundedSender<Settlement>,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_end_is_not_told() {
+    fn second_settlement_is_ignored() {
         let mut ledger = lent(1..=2);
         assert_eq!(ledger.settle(&[Ack(1), Ack(1)]), [ack(1, false)]);
         assert_eq!(ledger.settle(&[Ack(1)]), []);

@@ -1,0 +1,28 @@
+//! From a delivery of the AMQP client to a message.
+
+use lapin::types::AMQPValue;
+
+use crate::message::RawMessage;
+use crate::rabbit::streams;
+
+/// The message in a delivery from `queue`.
+pub(super) fn raw_message(delivery: lapin::message::Delivery, queue: &str) -> RawMessage {
+    let properties = &delivery.properties;
+    let compression = properties.headers().as_ref().and_then(|headers| {
+        let value = headers.inner().get("compression")?;
+        match value {
+            AMQPValue::LongString(text) => Some(text.to_string()),
+            AMQPValue::ShortString(text) => Some(text.to_string()),
+            _ => None,
+        }
+    });
+    RawMessage {
+        stream_offset: properties.headers().as_ref().and_then(streams::offset),
+        queue: queue.to_owned(),
+        content_type: properties.content_type().as_ref().map(ToString::to_string),
+        content_encoding: properties.content_encoding().as_ref().map(ToString::to_string),
+        compression,
+        redelivered: delivery.redelivered,
+        body: delivery.data.into(),
+    }
+}
