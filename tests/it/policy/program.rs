@@ -92,7 +92,7 @@ async fn a_file_is_checked_with_places_and_an_exit_code() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_a_caller_may_do_is_listed() -> Result<()> {
+async fn allowed_rules_of_a_caller_are_listed() -> Result<()> {
     let reader = allowed(&["--roles", "reader", "--project", "p"]).await?;
     ensure!(reader.contains(&"cluster:get".to_owned()) && !reader.contains(&"cluster:create".to_owned()));
     ensure!(
