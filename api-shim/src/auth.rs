@@ -40,13 +40,13 @@ pub enum Authenticator {
         /// What drivers get as the authentication URL.
         auth_url: Option<String>,
     },
-    /// By Keystone.
+    /// Keystone tokens.
     Keystone(Box<Strategy>),
 }
 
 /// What of a request says who sends it.
 pub struct Credentials<'a> {
-    /// All of them.
+    /// All headers of the request.
     pub headers: &'a HeaderMap,
     /// The method that the client has sent.
     pub method: Method,
@@ -75,7 +75,7 @@ impl Authenticator {
         match settings.api.auth_strategy {
             AuthStrategy::Noauth => {
                 tracing::warn!(
-                    "[api] auth_strategy = noauth: whoever reaches this API is an administrator. Keep it on \
+                    "[api] auth_strategy = noauth: every client of this API is an administrator. Keep it on \
                      127.0.0.1."
                 );
                 Ok(Self::Noauth {

@@ -5,7 +5,7 @@
 //! does not ask again, independent questions go out together, and all of them end within `[api] lookup_timeout`.
 //!
 //! Guarantee: a service that is away, slow or answers what its API does not promise is a 503 that names the service,
-//! never a 500; what it said goes to the log. Look-ups are filtered by the service where its API can, and always again
+//! never a 500. What it responded goes to the log. Look-ups are filtered by the service where its API can, and always again
 //! here.
 //!
 //! Where this differs from Magnum: each thing is asked for by its id or name instead of listing all of its kind several
@@ -13,6 +13,7 @@
 //! there is no cloud to ask: images come from `[api] image_catalog_file`, and the rest is taken as it is.
 
 mod endpoints;
+mod error;
 mod findings;
 mod flavors;
 mod images;
@@ -33,6 +34,8 @@ use magnum_common::context::RequestContext;
 use magnum_config::{AuthStrategy, Settings};
 use magnum_openstack::{Connection, ServiceError, Trust};
 
+pub use endpoints::Service;
+pub use error::CloudError;
 pub use findings::Findings;
 pub use flavors::Flavor;
 pub use inquiry::Inquiry;

@@ -1,8 +1,8 @@
 //! From a listening socket to requests: HTTP/1.1, with or without TLS, within limits.
 //!
-//! Guaranteed: at most so many connections at a time; a connection ends when it is silent for too long, when the
-//! head of a request takes too long, or when its client does not take the answer (`stream`); the end of serving
-//! lets every accepted request have its answer. Not guaranteed: fairness between clients. The body of a request
+//! Guaranteed: a maximum number of concurrent connections; a connection is closed when it is idle for too long, when
+//! the head of a request takes too long, or when its client does not read the response (`stream`); a stop lets every
+//! accepted request have its response. Not guaranteed: fairness between clients. The body of a request
 //! has a time limit of its own ([`crate::request::Body`]).
 //!
 //! `axum::serve` is not used: it sets none of these limits.
@@ -37,41 +37,41 @@ use tokio_util::task::TaskTracker;
 use tower::{Service, ServiceExt as _};
 
 pub use self::listening::{Listening, bind};
-pub use self::stream::Patience;
-use self::stream::{Signs, Watched};
+pub use self::stream::StallLimits;
+use self::stream::{StreamState, Watched};
 pub use self::tls::{Tls, TlsError};
 use crate::metric_definitions::OpenConnection;
 use magnum_telemetry::field;
 
-/// How long a TLS handshake may take.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Time limit of a TLS handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long, after the end of serving began, the first request of a connection may be on its way.
-const SPEAK_NOW: Duration = Duration::from_secs(1);
+/// How long, after a stop, an accepted connection may take to send its first request.
+const FIRST_REQUEST_GRACE: Duration = Duration::from_secs(1);
 
-/// What limits connections.
+/// Limits of connections.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// How many at a time.
+    /// Maximum number of concurrent connections.
     pub connections: usize,
-    /// Until the head of a request must be there.
+    /// Time limit for the complete head of a request.
     pub head: Duration,
-    /// The largest head. What is a little larger still reaches the service, which can say so in a better way.
+    /// Maximum size of a head, in bytes. A slightly larger one still reaches the service, which refuses it with a
+    /// proper response.
     pub head_bytes: usize,
-    /// When a connection counts as dead.
-    pub patience: Patience,
+    /// When a stalled connection is closed.
+    pub stall: StallLimits,
 }
 
-/// The two ends of serving.
+/// The three signals of an orderly shutdown, in this order. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Ending {
-    /// Set while the service still takes requests, but wants its clients to go elsewhere: each answer ends its
-    /// connection.
-    pub leaving: Arc<AtomicBool>,
-    /// No more connections; each ends after the request that it has begun.
+pub struct ShutdownSignals {
+    /// Requests are still served, and clients shall go elsewhere: each response closes its connection.
+    pub drain: Arc<AtomicBool>,
+    /// No new connections are accepted, and each open one closes after the request that it has begun.
     pub stop: CancellationToken,
-    /// Connections end where they are.
-    pub cut: CancellationToken,
+    /// Connections are closed in the middle of their requests.
+    pub abort: CancellationToken,
 }
 
 /// Both addresses of a connection.
@@ -79,15 +79,20 @@ pub struct Ending {
 pub struct Peers {
     /// The client's, or its proxy's.
     pub client: SocketAddr,
-    /// Ours.
+    /// The local address.
     pub local: SocketAddr,
     /// Whether TLS ends here.
     pub tls: bool,
 }
 
-/// Serves until told to stop, and then until the last connection has ended.
-pub async fn serve<S>(listening: Listening, tls: Option<Tls>, limits: Limits, ending: Ending, service: S)
-where
+/// Serves until `shutdown.stop`, and then until the last connection has closed.
+pub async fn serve<S>(
+    listening: Listening,
+    tls: Option<Tls>,
+    limits: Limits,
+    shutdown: ShutdownSignals,
+    service: S,
+) where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send>
         + Clone
         + Send
@@ -100,26 +105,26 @@ where
         .max_header_size(limits.head_bytes.saturating_mul(4));
     let permits = Arc::new(Semaphore::new(limits.connections));
     let connections = TaskTracker::new();
-    let one = Arc::new(One {
+    let server = Arc::new(ConnectionServer {
         http,
         tls,
-        patience: limits.patience,
-        ending: ending.clone(),
+        stall: limits.stall,
+        shutdown: shutdown.clone(),
         service,
     });
-    while let Some(permit) = unless(&ending.stop, Arc::clone(&permits).acquire_owned()).await {
-        let Some(accepted) = unless(&ending.stop, accept(&listening.socket)).await else {
+    while let Some(permit) = unless(&shutdown.stop, Arc::clone(&permits).acquire_owned()).await {
+        let Some(accepted) = unless(&shutdown.stop, accept(&listening.socket)).await else {
             break;
         };
         // The semaphore is never closed.
         let Ok(permit) = permit else { break };
-        connections.spawn(Arc::clone(&one).serve(accepted, permit));
+        connections.spawn(Arc::clone(&server).serve(accepted, permit));
     }
     if !listening.inherited {
-        // Who has connected already would be refused by our closing; who comes now, never knew us.
+        // Closing the socket would reset connections that wait in its backlog: they are served, too.
         for accepted in listening.waiting().await {
             if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
-                connections.spawn(Arc::clone(&one).serve(accepted, permit));
+                connections.spawn(Arc::clone(&server).serve(accepted, permit));
             }
         }
     }
@@ -136,8 +141,8 @@ async fn unless<T>(stop: &CancellationToken, work: impl Future<Output = T>) -> O
     }
 }
 
-/// The next connection. What goes wrong with one of them is not the listener's end; no more file descriptors is
-/// waited out.
+/// The next connection. A failed connection does not end the listener; neither does running out of file
+/// descriptors: it tries again after a second.
 async fn accept(socket: &TcpListener) -> (TcpStream, SocketAddr) {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     loop {
@@ -156,16 +161,16 @@ async fn accept(socket: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// What each connection needs.
-struct One<S> {
+/// What all connections share.
+struct ConnectionServer<S> {
     http: http1::Builder,
     tls: Option<Tls>,
-    patience: Patience,
-    ending: Ending,
+    stall: StallLimits,
+    shutdown: ShutdownSignals,
     service: S,
 }
 
-impl<S> One<S>
+impl<S> ConnectionServer<S>
 where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send>
         + Clone
@@ -176,16 +181,16 @@ where
     async fn serve(self: Arc<Self>, (stream, client): (TcpStream, SocketAddr), permit: OwnedSemaphorePermit) {
         let _open = OpenConnection::counted();
         let local = stream.local_addr().unwrap_or(client);
-        // Answers are written whole: waiting for more to send would only delay them.
+        // Responses are written whole: waiting for more data would only delay them.
         stream.set_nodelay(true).ok();
         let peers = |tls| Peers { client, local, tls };
         match &self.tls {
             None => self.http(stream, peers(false)).await,
             Some(tls) => {
-                let shaken = timeout(HANDSHAKE, tls.acceptor().accept(stream));
+                let shaken = timeout(HANDSHAKE_TIMEOUT, tls.acceptor().accept(stream));
                 let shaken = tokio::select! {
                     shaken = shaken => shaken,
-                    () = self.ending.cut.cancelled() => return,
+                    () = self.shutdown.abort.cancelled() => return,
                 };
                 match shaken {
                     Ok(Ok(stream)) => self.http(stream, peers(true)).await,
@@ -198,23 +203,23 @@ where
     }
 
     async fn http(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peers: Peers) {
-        let signs = Arc::new(Signs::default());
-        let Ending { leaving, stop, cut } = &self.ending;
+        let state = Arc::new(StreamState::default());
+        let ShutdownSignals { drain, stop, abort } = &self.shutdown;
         let service = service_fn(|request: hyper::Request<Incoming>| {
-            let signs = Arc::clone(&signs);
-            signs.unread.store(false, Ordering::Relaxed);
+            let state = Arc::clone(&state);
+            state.unread.store(false, Ordering::Relaxed);
             let mut request = request.map(|body| {
                 Body::new(Read {
                     body,
                     ended: false,
-                    signs,
+                    state,
                 })
             });
             request.extensions_mut().insert(peers);
-            let answered = self.service.clone().oneshot(request);
+            let handled = self.service.clone().oneshot(request);
             async move {
-                let mut response = answered.await?;
-                if leaving.load(Ordering::Relaxed) || stop.is_cancelled() {
+                let mut response = handled.await?;
+                if drain.load(Ordering::Relaxed) || stop.is_cancelled() {
                     response
                         .headers_mut()
                         .insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -222,23 +227,23 @@ where
                 Ok::<_, Infallible>(response)
             }
         });
-        let stream = Watched::new(stream, self.patience, Arc::clone(&signs));
+        let stream = Watched::new(stream, self.stall, Arc::clone(&state));
         let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
-        let farewell = async {
+        let stopped = async {
             stop.cancelled().await;
             // The HTTP server closes a connection of which it has read nothing, even if the request is there already.
-            if !signs.spoken.load(Ordering::Relaxed) {
-                sleep(SPEAK_NOW).await;
+            if !state.received.load(Ordering::Relaxed) {
+                sleep(FIRST_REQUEST_GRACE).await;
             }
         };
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            () = cut.cancelled() => return,
-            () = farewell => {
+            () = abort.cancelled() => return,
+            () = stopped => {
                 connection.as_mut().graceful_shutdown();
                 tokio::select! {
                     ended = connection.as_mut() => ended,
-                    () = cut.cancelled() => return,
+                    () = abort.cancelled() => return,
                 }
             }
         };
@@ -248,11 +253,11 @@ where
     }
 }
 
-/// A request's body that leaves a sign when it is dropped before its end.
+/// A request's body that is noted when it is dropped before its end.
 struct Read {
     body: Incoming,
     ended: bool,
-    signs: Arc<Signs>,
+    state: Arc<StreamState>,
 }
 
 impl http_body::Body for Read {
@@ -280,7 +285,7 @@ impl http_body::Body for Read {
 impl Drop for Read {
     fn drop(&mut self) {
         if !self.ended && !self.body.is_end_stream() {
-            self.signs.unread.store(true, Ordering::Relaxed);
+            self.state.unread.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -302,47 +307,47 @@ mod tests {
 
     struct Served {
         address: SocketAddr,
-        ending: Ending,
+        shutdown: ShutdownSignals,
         server: JoinHandle<()>,
     }
 
-    async fn served(patience: Patience, router: Router) -> Served {
+    async fn served(stall: StallLimits, router: Router) -> Served {
         let listening = bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
         let address = listening.address().unwrap();
         let limits = Limits {
             connections: 8,
             head: SHORT * 10,
             head_bytes: 8192,
-            patience,
+            stall,
         };
-        let ending = Ending::default();
-        let server = tokio::spawn(serve(listening, None, limits, ending.clone(), router));
+        let shutdown = ShutdownSignals::default();
+        let server = tokio::spawn(serve(listening, None, limits, shutdown.clone(), router));
         Served {
             address,
-            ending,
+            shutdown,
             server,
         }
     }
 
-    fn patience(silence: Duration, answer: Duration) -> Patience {
-        Patience {
-            silence,
-            answer,
-            pace: NonZeroU64::new(16 << 20).unwrap(),
+    fn stall(idle: Duration, response: Duration) -> StallLimits {
+        StallLimits {
+            idle,
+            response,
+            bytes_per_second: NonZeroU64::new(16 << 20).unwrap(),
         }
     }
 
-    async fn to_the_end(mut client: TcpStream) -> String {
+    async fn read_to_end(mut client: TcpStream) -> String {
         let mut answer = Vec::new();
         let ended = timeout(SHORT * 60, client.read_to_end(&mut answer)).await;
-        assert!(ended.is_ok(), "it keeps its connection");
+        assert!(ended.is_ok(), "the connection is still open");
         String::from_utf8_lossy(&answer).into_owned()
     }
 
     #[tokio::test]
-    async fn a_connection_that_stands_still_is_closed_wherever_it_stopped() {
+    async fn idle_connection_is_closed_at_any_stage_of_a_request() {
         let router = Router::new().route("/", post(|body: String| async move { body }));
-        let served = served(patience(SHORT, SHORT * 10), router).await;
+        let served = served(stall(SHORT, SHORT * 10), router).await;
         for said in [
             "",
             "POST / HTTP/1.1\r\nHost: x\r\n",
@@ -350,14 +355,14 @@ mod tests {
         ] {
             let mut client = TcpStream::connect(served.address).await.unwrap();
             client.write_all(said.as_bytes()).await.unwrap();
-            to_the_end(client).await;
+            read_to_end(client).await;
         }
     }
 
     #[tokio::test]
-    async fn a_slow_request_that_moves_is_answered() {
+    async fn slow_request_that_progresses_is_answered() {
         let router = Router::new().route("/", post(|body: String| async move { body }));
-        let served = served(patience(SHORT, SHORT), router).await;
+        let served = served(stall(SHORT, SHORT), router).await;
         let mut client = TcpStream::connect(served.address).await.unwrap();
         let head = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n\r\n";
         client.write_all(head).await.unwrap();
@@ -365,15 +370,15 @@ mod tests {
             sleep(SHORT / 2).await;
             client.write_all(&[*byte]).await.unwrap();
         }
-        let answer = to_the_end(client).await;
+        let answer = read_to_end(client).await;
         assert!(answer.ends_with("slow"), "{answer}");
     }
 
     #[tokio::test]
-    async fn who_takes_a_byte_of_the_answer_now_and_then_loses_it() {
+    async fn slow_reader_is_disconnected() {
         // More than the buffers of two sockets hold.
         let large = Router::new().route("/", get(|| async { vec![b'x'; 64 << 20] }));
-        let served = served(patience(SHORT * 100, SHORT), large).await;
+        let served = served(stall(SHORT * 100, SHORT), large).await;
         let mut client = TcpStream::connect(served.address).await.unwrap();
         client
             .write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -390,12 +395,12 @@ mod tests {
                 }
             }
         });
-        assert!(ended.await.is_ok(), "it keeps its connection");
-        assert!(taken < 64 << 20, "it was sent everything");
+        assert!(ended.await.is_ok(), "the connection is still open");
+        assert!(taken < 64 << 20, "the whole response was sent");
     }
 
     #[tokio::test]
-    async fn stopping_answers_what_was_begun_and_cutting_does_not() {
+    async fn stop_lets_requests_complete_and_abort_does_not() {
         let gate = Arc::new(Notify::new());
         let entered = Arc::new(Notify::new());
         let (inner, arrived) = (Arc::clone(&gate), Arc::clone(&entered));
@@ -407,31 +412,31 @@ mod tests {
                 "done"
             }
         };
-        for cut in [false, true] {
+        for abort in [false, true] {
             let router = Router::new().route("/", get(handler.clone()));
-            let served = served(patience(SHORT * 100, SHORT * 100), router).await;
+            let served = served(stall(SHORT * 100, SHORT * 100), router).await;
             let mut client = TcpStream::connect(served.address).await.unwrap();
             client
                 .write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
                 .await
                 .unwrap();
             entered.notified().await;
-            served.ending.stop.cancel();
-            if cut {
-                served.ending.cut.cancel();
+            served.shutdown.stop.cancel();
+            if abort {
+                served.shutdown.abort.cancel();
             } else {
                 gate.notify_one();
             }
-            assert_eq!(to_the_end(client).await.ends_with("done"), !cut);
+            assert_eq!(read_to_end(client).await.ends_with("done"), !abort);
             timeout(SHORT * 60, served.server).await.unwrap().unwrap();
             assert!(TcpStream::connect(served.address).await.is_err());
         }
     }
 
     #[tokio::test]
-    async fn a_request_that_is_on_its_way_when_the_end_begins_is_answered() {
+    async fn request_sent_just_after_stop_is_answered() {
         let router = Router::new().route("/", get(|| async { "here" }));
-        let served = served(patience(SHORT * 100, SHORT * 100), router).await;
+        let served = served(stall(SHORT * 100, SHORT * 100), router).await;
         let mut client = TcpStream::connect(served.address).await.unwrap();
         let mut silent = TcpStream::connect(served.address).await.unwrap();
         // Another one's answer shows that these two were accepted.
@@ -439,10 +444,10 @@ mod tests {
         let request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
         other.write_all(request).await.unwrap();
         other.read_u8().await.unwrap();
-        served.ending.stop.cancel();
+        served.shutdown.stop.cancel();
         sleep(SHORT / 3).await;
         client.write_all(request).await.unwrap();
-        let answer = to_the_end(client).await;
+        let answer = read_to_end(client).await;
         assert!(
             answer.contains("connection: close") && answer.ends_with("here"),
             "{answer}"
@@ -452,16 +457,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_wants_its_clients_to_leave_ends_each_connection_with_an_answer() {
+    async fn drain_closes_each_connection_after_its_response() {
         let router = Router::new().route("/", get(|| async { "here" }));
-        let served = served(patience(SHORT * 100, SHORT * 100), router).await;
-        served.ending.leaving.store(true, Ordering::Relaxed);
+        let served = served(stall(SHORT * 100, SHORT * 100), router).await;
+        served.shutdown.drain.store(true, Ordering::Relaxed);
         let mut client = TcpStream::connect(served.address).await.unwrap();
         client
             .write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             .await
             .unwrap();
-        let answer = to_the_end(client).await;
+        let answer = read_to_end(client).await;
         assert!(
             answer.contains("connection: close") && answer.ends_with("here"),
             "{answer}"

@@ -17,8 +17,7 @@ use magnum_drivers::{
     discover, for_unrecorded_cluster, resolve, resolve_stored,
 };
 
-use crate::faults::ApiFault;
-use crate::store;
+use crate::store::{self, StoreError};
 
 /// Chooses drivers.
 #[derive(Clone)]
@@ -55,7 +54,7 @@ impl DriverCatalog {
         &self,
         request: &ResolutionRequest<'_>,
         image: &ImageProperties,
-    ) -> Result<Resolved, ApiFault> {
+    ) -> Result<Resolved, StoreError> {
         Ok(resolve(request, image, &self.rules, &self.registry().await?)?)
     }
 
@@ -64,19 +63,19 @@ impl DriverCatalog {
         &self,
         template: &ClusterTemplate,
         image_driver: Option<&str>,
-    ) -> Result<Resolved, ApiFault> {
+    ) -> Result<Resolved, StoreError> {
         let registry = self.registry().await?;
         Ok(resolve_stored(template, image_driver, &self.rules, &registry)?)
     }
 
     /// The driver that operates the clusters of a stored template. What has built a cluster may operate it, disabled
     /// since or not. Of several versions it is the highest; a conductor knows which one built a cluster.
-    pub async fn of_cluster(&self, template: &ClusterTemplate) -> Result<DriverInfo, ApiFault> {
+    pub async fn of_cluster(&self, template: &ClusterTemplate) -> Result<DriverInfo, StoreError> {
         let registry = self.registry().await?;
         Ok(for_unrecorded_cluster(template, &self.rules, &registry)?.clone())
     }
 
-    async fn registry(&self) -> Result<Registry, ApiFault> {
+    async fn registry(&self) -> Result<Registry, StoreError> {
         let announced = store::announced_drivers(&self.database, self.max_age).await?;
         let own = Arc::clone(&self.own.read().unwrap_or_else(PoisonError::into_inner));
         Ok(joined(&announced, &own))

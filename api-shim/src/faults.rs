@@ -2,13 +2,20 @@
 //!
 //! A handler returns [`ApiFault`]; the middleware [`render`] gives it its body, because only there the request
 //! id and the `Accept` header are at hand. Which error becomes which fault is decided by the `From`
-//! implementations below and in `call`, and nowhere else.
+//! implementations below and in the modules of this one, and nowhere else. A fault keeps the error that it was made
+//! from; [`render`] logs it, once, in the request's span.
 //!
 //! Guarantee: every 4xx and 5xx has a JSON body with exactly one element in `errors` whose `title` and `detail`
 //! are texts made for users. SQL, paths and internals stay in the log. Differences from Magnum: `request_id` is
 //! filled, and errors of the framework (404 of an unknown route, 405, 406) always have their texts.
 
 mod call;
+mod cloud;
+mod publish;
+mod store;
+
+use std::error::Error;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -16,22 +23,21 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use magnum_common::error::Fault;
-use magnum_db::DbError;
-use magnum_rpc::PublishError;
+use magnum_telemetry::field;
 use serde_json::{Value, json};
 
 use crate::edge::arrival::Ids;
 use crate::microversion::{self, Version};
 use crate::request::method_sent;
 
-/// Who found the fault: it decides `code` in the body, and whether the answer carries version headers.
+/// Where the fault was found: it decides `code` in the body, and whether the response carries version headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// A route's handler.
     Controller,
     /// What stands before the handlers: routing, negotiation, the shape of the request.
     Framework,
-    /// The version that is spoken has no such route: told as the framework tells it, with version headers.
+    /// The version that is spoken has no such route: reported as by the framework, with version headers.
     Version,
 }
 
@@ -43,6 +49,8 @@ pub struct ApiFault {
     detail: String,
     /// Set for a version that does not exist: the body has another shape.
     out_of_range: Option<Version>,
+    /// The error behind it: for the log, never for the client.
+    source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl ApiFault {
@@ -53,6 +61,7 @@ impl ApiFault {
             origin: Origin::Controller,
             detail: detail.into(),
             out_of_range: None,
+            source: None,
         }
     }
 
@@ -97,6 +106,27 @@ impl ApiFault {
         }
     }
 
+    /// The same fault with the error that it was made from, which is logged with it.
+    fn caused_by(self, error: impl Error + Send + Sync + 'static) -> Self {
+        Self {
+            source: Some(Arc::new(error)),
+            ..self
+        }
+    }
+
+    /// Logs the error that it was made from, if there is one. A refusal that the client can act on has none.
+    fn log(&self) {
+        let Some(error) = &self.source else {
+            return;
+        };
+        let status = self.status.as_u16();
+        if self.status == StatusCode::INTERNAL_SERVER_ERROR {
+            tracing::error!({ field::HTTP_STATUS } = status, error = %error, "the request failed");
+        } else {
+            tracing::warn!({ field::HTTP_STATUS } = status, error = %error, "the request failed");
+        }
+    }
+
     /// The same failure under another status.
     pub fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
@@ -107,12 +137,12 @@ impl ApiFault {
         self.status
     }
 
-    /// What the client is told.
+    /// The text for the client.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// Who found it.
+    /// Where it was found.
     pub fn origin(&self) -> Origin {
         self.origin
     }
@@ -201,60 +231,6 @@ impl From<Fault> for ApiFault {
     }
 }
 
-impl From<DbError> for ApiFault {
-    fn from(error: DbError) -> Self {
-        if error.is_transient() {
-            tracing::warn!(error = %error, "the database is not available");
-            return Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "The database is not available at the moment. Please try again later.",
-            );
-        }
-        if let Some(column) = error.refused_value() {
-            tracing::warn!(error = %error, "the database does not take a value");
-            return Self::new(
-                StatusCode::BAD_REQUEST,
-                format!(
-                    "The database cannot store {}: too long, or with characters that its tables do not have.",
-                    column.map_or_else(
-                        || "one of the values".to_owned(),
-                        |name| format!("the value of {name}")
-                    ),
-                ),
-            );
-        }
-        tracing::error!(error = %error, "a database request failed");
-        Self::internal()
-    }
-}
-
-impl From<PublishError> for ApiFault {
-    fn from(error: PublishError) -> Self {
-        tracing::warn!(error = %error, "the request could not be handed to a conductor");
-        if matches!(error, PublishError::TooLarge { .. }) {
-            return Self::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "The request is too large for the message broker.",
-            );
-        }
-        // What was perhaps stored must not be called refused: a client that repeats it would get it twice.
-        let reason = match error {
-            PublishError::Unroutable { .. } => {
-                "The request was not accepted: no conductor has a queue for it. Nothing was changed."
-            }
-            PublishError::Nacked | PublishError::Forbidden(_) => {
-                "The request was not accepted: the message broker refused to store it. Nothing was changed."
-            }
-            PublishError::Encode(_) => return Self::internal(),
-            _ => {
-                "The message broker did not confirm the request in time, so it was not accepted; it may still be \
-                 carried out. Look at the resource before you repeat it."
-            }
-        };
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, reason)
-    }
-}
-
 impl ApiFault {
     /// 500 with a fixed text: what went wrong is in the log, under the request's id.
     pub fn internal() -> Self {
@@ -287,7 +263,7 @@ pub fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
     ApiFault::internal().into_response()
 }
 
-/// Middleware: gives every fault its body.
+/// Middleware: gives every fault its body, and logs the error behind it.
 pub async fn render(request: Request, next: Next) -> Response {
     let request_id = request
         .extensions()
@@ -300,6 +276,7 @@ pub async fn render(request: Request, next: Next) -> Response {
     let Some(fault) = fault_of(&response) else {
         return response;
     };
+    fault.log();
     let (mut parts, _) = response.into_parts();
     if under_v1 {
         parts.extensions.insert(HeadIsNotServed);
@@ -374,20 +351,9 @@ mod tests {
     }
 
     #[test]
-    fn server_errors_are_told_apart_and_tell_nothing_else() {
+    fn server_errors_have_a_code_of_their_own_and_no_details() {
         let body = ApiFault::internal().body("req-2");
         assert_eq!(body["errors"][0]["code"], "server");
         assert_eq!(body["errors"][0]["status"], 500);
-    }
-
-    #[test]
-    fn a_publish_that_was_not_confirmed_is_a_503() {
-        let unroutable = PublishError::Unroutable {
-            exchange: "magnum".into(),
-            routing_key: "magnum-conductor".into(),
-        };
-        for error in [unroutable, PublishError::Nacked, PublishError::TimedOut] {
-            assert_eq!(ApiFault::from(error).status(), StatusCode::SERVICE_UNAVAILABLE);
-        }
     }
 }

@@ -34,23 +34,23 @@ pub use self::checks::{Check, Finding};
 pub(crate) use self::checks::{broker_probe, database_probe};
 use crate::connections::Peers;
 
-/// What health is asked of.
+/// The health check, as `[healthcheck]` configures it.
 pub struct Health {
     path: String,
     checks: Vec<Check>,
     detailed: bool,
     ranges: Vec<IpNet>,
     ignores_proxied: bool,
-    leaving: Arc<AtomicBool>,
+    draining: Arc<AtomicBool>,
     host: String,
 }
 
 impl Health {
-    /// By `[healthcheck]`. `leaving` is set once the service is about to stop.
+    /// By `[healthcheck]`. `draining` is set once shutdown has begun.
     pub fn new(
         section: &HealthcheckSection,
         checks: Vec<Check>,
-        leaving: Arc<AtomicBool>,
+        draining: Arc<AtomicBool>,
         host: &str,
     ) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Health {
             detailed: section.detailed,
             ranges: section.allowed_source_ranges.clone(),
             ignores_proxied: section.ignore_proxied_requests,
-            leaving,
+            draining,
             host: host.to_owned(),
         }
     }
@@ -79,7 +79,7 @@ impl Health {
 
     /// What every check found, in the order of the option.
     async fn findings(&self, port: u16) -> Vec<Finding> {
-        if self.leaving.load(Ordering::Relaxed) {
+        if self.draining.load(Ordering::Relaxed) {
             return vec![Finding::bad(
                 "STOPPING",
                 "The service was told to stop".to_owned(),

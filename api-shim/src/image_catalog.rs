@@ -10,14 +10,12 @@
 //! The file is read at each lookup (lookups are rare: templates are few), so that an edit needs no restart.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use axum::http::StatusCode;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::StringMap;
 use magnum_drivers::ImageProperties;
 use serde::Deserialize;
-
-use crate::faults::ApiFault;
 
 /// An image, as far as templates are concerned.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -43,6 +41,33 @@ impl Image {
     }
 }
 
+/// Why the file that stands in for Glance has no result.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CatalogError {
+    /// `[api] image_catalog_file` is not set.
+    #[error("[api] image_catalog_file is not set")]
+    NotConfigured,
+    /// It cannot be read.
+    #[error("[api] image_catalog_file {} cannot be read: {source}", file.display())]
+    Unreadable {
+        /// Its path.
+        file: PathBuf,
+        /// What happened.
+        source: Arc<std::io::Error>,
+    },
+    /// It is not a list of images in JSON.
+    #[error("[api] image_catalog_file {} is not valid: {source}", file.display())]
+    Invalid {
+        /// Its path.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: Arc<serde_json::Error>,
+    },
+    /// It has no such image, or several with this name.
+    #[error(transparent)]
+    Refused(#[from] Fault),
+}
+
 /// Images from a JSON file. Every caller sees all of them.
 #[derive(Debug, Clone)]
 pub struct FileCatalog {
@@ -62,20 +87,20 @@ impl FileCatalog {
     }
 
     /// The image with this id, or the only one with this name.
-    pub async fn find(&self, ident: &str) -> Result<Image, ApiFault> {
-        let unavailable = |detail: &str| ApiFault::new(StatusCode::SERVICE_UNAVAILABLE, detail);
-        let Some(file) = &self.file else {
-            return Err(unavailable(
-                "No image catalog is configured: set [api] image_catalog_file.",
-            ));
-        };
-        let text = tokio::fs::read(file).await.map_err(|error| {
-            tracing::error!(file = %file.display(), error = %error, "[api] image_catalog_file cannot be read");
-            unavailable("The image catalog cannot be read.")
-        })?;
-        let images: Vec<Image> = serde_json::from_slice(&text).map_err(|error| {
-            tracing::error!(file = %file.display(), error = %error, "[api] image_catalog_file is not valid");
-            unavailable("The image catalog is not valid.")
+    ///
+    /// # Errors
+    /// The file is not set, cannot be read or is not valid, or has no such image or several.
+    pub async fn find(&self, ident: &str) -> Result<Image, CatalogError> {
+        let file = self.file.as_ref().ok_or(CatalogError::NotConfigured)?;
+        let text = tokio::fs::read(file)
+            .await
+            .map_err(|error| CatalogError::Unreadable {
+                file: file.clone(),
+                source: Arc::new(error),
+            })?;
+        let images: Vec<Image> = serde_json::from_slice(&text).map_err(|error| CatalogError::Invalid {
+            file: file.clone(),
+            source: Arc::new(error),
         })?;
         Ok(pick(images, ident)?)
     }
@@ -111,7 +136,11 @@ pub fn not_found(ident: &str) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::StatusCode;
+
     use super::*;
+    use crate::cloud::CloudError;
+    use crate::faults::ApiFault;
 
     fn image(id: &str, name: &str) -> Image {
         Image {
@@ -136,15 +165,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_is_missing_or_wrong_is_a_503_and_its_path_is_not_told() {
+    async fn missing_file_is_a_503_that_does_not_show_its_path() {
         for catalog in [
             FileCatalog { file: None },
             FileCatalog {
                 file: Some("/nonexistent/images".into()),
             },
         ] {
-            let fault = catalog.find("a").await.unwrap_err();
+            let fault = ApiFault::from(CloudError::from(catalog.find("a").await.unwrap_err()));
             assert_eq!(fault.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert!(!fault.detail().contains("nonexistent"), "{}", fault.detail());
         }
     }
 }

@@ -95,11 +95,11 @@ pub fn describe() {
 /// What asking Keystone about a token has brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Validation {
-    /// Somebody.
+    /// The token is valid.
     Valid,
-    /// Nobody.
+    /// The token is not valid.
     Invalid,
-    /// No answer.
+    /// Keystone could not be asked.
     Failed,
 }
 
@@ -145,7 +145,7 @@ pub fn rate_limited(whose: &'static str) {
 pub struct OpenConnection(());
 
 impl OpenConnection {
-    /// One more.
+    /// Counts one more open connection, until it is dropped.
     pub fn counted() -> Self {
         gauge!(CONNECTIONS).increment(1);
         Self(())

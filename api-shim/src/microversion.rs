@@ -42,11 +42,11 @@ impl Version {
     pub const MIN: Self = Self::minor(1);
     /// The highest version.
     pub const MAX: Self = Self::minor(16);
-    /// `?rollback=` is known.
+    /// First version with `?rollback=`.
     pub const ROLLBACK: Self = Self::minor(3);
-    /// `actions/resize` is there.
+    /// First version with `actions/resize`.
     pub const RESIZE: Self = Self::minor(7);
-    /// `actions/upgrade` is there.
+    /// First version with `actions/upgrade`.
     pub const UPGRADE: Self = Self::minor(8);
     /// Node groups are there.
     pub const NODE_GROUPS: Self = Self::minor(9);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_version_says_which_part_is_wrong() {
+    fn malformed_version_error_names_the_wrong_part() {
         assert_eq!(of("1.5"), Err(Rejection::Service));
         assert_eq!(of("container-infra 1.2, compute 2.3"), Err(Rejection::Service));
         assert_eq!(of("compute 1.2"), Err(Rejection::Service));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_out_of_range_are_told_with_the_range() {
+    fn out_of_range_version_error_names_the_range() {
         for text in ["1.0", "1.17", "0.9", "2.0", "1.-1"] {
             let Err(Rejection::OutOfRange(version)) = of(&format!("container-infra {text}")) else {
                 panic!("{text} must be refused");

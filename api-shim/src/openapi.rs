@@ -23,7 +23,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::faults::ApiFault;
 use crate::microversion::Version;
-use crate::request::Call;
+use crate::request::ApiRequest;
 use crate::validation::{actions, certificate, cluster, cluster_template, federation, node_group, quota};
 use crate::views;
 
@@ -133,7 +133,7 @@ fn text(document: &OpenApi) -> Option<String> {
 }
 
 /// `GET /v1/openapi.json`
-pub async fn show(call: Call) -> Result<Response, ApiFault> {
+pub async fn show(call: ApiRequest) -> Result<Response, ApiFault> {
     call.arguments(&[])?;
     let text = TEXTS.get(&call.version).ok_or_else(ApiFault::internal)?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text.as_str()).into_response())

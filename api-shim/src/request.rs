@@ -1,7 +1,7 @@
 //! What stands between the socket and a handler: identity, version, body.
 //!
 //! [`rewrite`] runs before routing and gives every path its one form. [`enter`] wraps the routes under `/v1`: it checks
-//! `Accept`, finds out which version is spoken, and leaves a [`Call`] for the handler, with the caller that
+//! `Accept`, finds out which version is spoken, and leaves a [`ApiRequest`] for the handler, with the caller that
 //! [`crate::auth`] has identified. [`Body`] reads a JSON body.
 
 mod body;
@@ -29,21 +29,21 @@ use crate::validation::query::{Argument, Arguments};
 
 pub use self::body::{Body, refuse as refuse_body};
 
-/// One request, as handlers see it.
+/// An authenticated request to a versioned route, as handlers see it.
 #[derive(Debug, Clone)]
-pub struct Call {
-    /// Who asks.
+pub struct ApiRequest {
+    /// The caller, and the request's ids.
     pub context: RequestContext,
-    /// Which version is spoken.
+    /// The microversion of the request.
     pub version: Version,
-    /// Where the service is, as this client sees it: `scheme://host` and a prefix, no slash at the end.
+    /// Base URL of the service as this client sees it: `scheme://host` and a prefix, without a trailing slash.
     pub base: String,
-    /// Who may do what, as it was when the request began.
+    /// The policy rules, as they were when the request began.
     pub rules: Arc<RuleSet>,
     query: Option<String>,
 }
 
-impl Call {
+impl ApiRequest {
     /// The query's arguments; one that is not in `known` is a 400.
     pub fn arguments(&self, known: &[Argument]) -> Result<Arguments, ApiFault> {
         Ok(Arguments::parse(self.query.as_deref(), known, self.version)?)
@@ -59,7 +59,7 @@ impl Call {
 
     /// The project that something new belongs to. An administrator whose token has none is refused: nobody could ever
     /// see what it makes.
-    pub fn owns_what_it_makes(&self) -> Result<&str, Fault> {
+    pub fn project_of_new_resource(&self) -> Result<&str, Fault> {
         let refusal = || Fault::new(Exception::NotAuthorized, "Not authorized.");
         self.context.project_id().ok_or_else(refusal)
     }
@@ -76,7 +76,7 @@ impl Call {
 
     /// Lets an administrator into every project by `rule`, one of the `*_all_projects` rules. As in Magnum, an
     /// administrator who does not pass it is refused; for others it means nothing.
-    pub fn widen(&mut self, rule: Rule) -> Result<(), Fault> {
+    pub fn allow_all_projects(&mut self, rule: Rule) -> Result<(), Fault> {
         if self.context.is_admin() {
             self.authorize_own(rule)?;
             self.context.set_all_tenants(true);
@@ -85,7 +85,7 @@ impl Call {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Call {
+impl<S: Send + Sync> FromRequestParts<S> for ApiRequest {
     type Rejection = ApiFault;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiFault> {
@@ -208,7 +208,7 @@ pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next
     }
     let rules = app.policy.rules();
     rules.judge(&mut context);
-    let call = Call {
+    let call = ApiRequest {
         context,
         version,
         base: base(&request),

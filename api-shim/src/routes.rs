@@ -7,7 +7,7 @@ mod route;
 
 use axum::routing::{delete, get, patch, post};
 
-use self::route::Answer::{All, Document, Empty, Never, One, Page, Uuid};
+use self::route::ResponseKind::{All, Document, Empty, Never, One, Page, Uuid};
 use self::route::route;
 use crate::microversion::Version;
 use crate::openapi;
@@ -20,7 +20,7 @@ use crate::validation::{
     actions as actions_of, certificate, cluster, cluster_template, federation, node_group, quota,
 };
 
-pub use self::route::{Answer, Body, Route};
+pub use self::route::{Body, ResponseKind, Route};
 
 /// The routes under `/v1`, in the order of the document.
 pub const ROUTES: &[Route] = &[

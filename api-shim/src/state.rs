@@ -32,8 +32,8 @@ pub struct App {
     pub max_clusters_per_project: u32,
     pub default_boot_volume_size: u32,
     pub accept_wait: Duration,
-    /// How long a new cluster counts for its project's quota before its 202 was sent.
-    pub reservation_first: Duration,
+    /// Lifetime of a quota reservation until the 202 is sent; `reservation_timeout` applies from then on.
+    pub first_reservation: Duration,
     pub reservation_timeout: Duration,
     pub service_down_time: Duration,
 }

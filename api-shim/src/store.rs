@@ -6,6 +6,7 @@
 pub mod cluster_quota;
 pub mod cluster_templates;
 pub mod clusters;
+mod error;
 pub mod federations;
 pub mod node_groups;
 pub mod operations;
@@ -17,51 +18,24 @@ use std::time::Duration;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::MagnumService;
 use magnum_db::read::{self, Page, SortDir, SortKey};
-use magnum_db::{AnyConnection, Database, DbError, now_ms};
+use magnum_db::{AnyConnection, Database, now_ms};
 use magnum_drivers::Announcement;
 
-use crate::faults::ApiFault;
+pub use error::StoreError;
+
 use crate::validation::query::{Direction, Paging, bad_sort_key};
-
-/// A failure inside a piece of work: the database's, or one to tell the client.
-#[derive(Debug)]
-enum Failure {
-    Database(DbError),
-    Told(Fault),
-}
-
-impl From<DbError> for Failure {
-    fn from(error: DbError) -> Self {
-        Self::Database(error)
-    }
-}
-
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        Self::Told(fault)
-    }
-}
-
-impl From<Failure> for ApiFault {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Database(error) => error.into(),
-            Failure::Told(fault) => fault.into(),
-        }
-    }
-}
 
 /// Runs work that reads.
 async fn reading<T: Send + 'static>(
     database: &Database,
-    work: impl FnOnce(&mut AnyConnection) -> Result<T, Failure> + Send + 'static,
-) -> Result<T, ApiFault> {
+    work: impl FnOnce(&mut AnyConnection) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
     // A fault to tell is a value as far as the pool is concerned.
     let done = database
         .run(move |connection| match work(connection) {
             Ok(value) => Ok(Ok(value)),
-            Err(Failure::Told(fault)) => Ok(Err(fault)),
-            Err(Failure::Database(error)) => Err(error),
+            Err(StoreError::Refused(fault)) => Ok(Err(fault)),
+            Err(StoreError::Database(error)) => Err(error),
         })
         .await?;
     Ok(done?)
@@ -107,7 +81,7 @@ fn page_of(paging: &Paging, sort_key: Option<SortKey>, after: Option<i32>) -> Re
 }
 
 /// How many clusters and nodes there are, masters included, in one project or in all.
-pub async fn stats(database: &Database, project: Option<String>) -> Result<(i64, i64), ApiFault> {
+pub async fn stats(database: &Database, project: Option<String>) -> Result<(i64, i64), StoreError> {
     if project.as_deref().is_some_and(|project| project.contains('\0')) {
         // PostgreSQL cannot be asked for it, and no project is called so.
         return Ok((0, 0));
@@ -121,7 +95,7 @@ pub async fn stats(database: &Database, project: Option<String>) -> Result<(i64,
 }
 
 /// All services.
-pub async fn services(database: &Database) -> Result<Vec<MagnumService>, ApiFault> {
+pub async fn services(database: &Database) -> Result<Vec<MagnumService>, StoreError> {
     Ok(database.run(read::records::services).await?)
 }
 
@@ -129,7 +103,7 @@ pub async fn services(database: &Database) -> Result<Vec<MagnumService>, ApiFaul
 pub async fn announced_drivers(
     database: &Database,
     max_age: Duration,
-) -> Result<Vec<Announcement>, ApiFault> {
+) -> Result<Vec<Announcement>, StoreError> {
     let announced = database
         .run(move |connection| read::announced_drivers::list(connection, max_age))
         .await?;

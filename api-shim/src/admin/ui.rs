@@ -58,7 +58,7 @@ pub async fn page(State(admin): State<Admin>) -> Response {
     let (status, text) = match look(&admin).await {
         Ok(overview) => {
             let down_after = i64::try_from(admin.app.service_down_time.as_secs()).unwrap_or(i64::MAX);
-            let seen = Seen {
+            let seen = PageData {
                 overview,
                 now: clock::utc_now().naive_utc(),
                 down_after,
@@ -113,13 +113,13 @@ fn frame(content: &Markup) -> Markup {
 }
 
 /// What is shown, and when it was looked at.
-struct Seen {
+struct PageData {
     overview: Overview,
     now: Timestamp,
     down_after: i64,
 }
 
-impl Seen {
+impl PageData {
     fn content(&self) -> Markup {
         let overview = &self.overview;
         html! {

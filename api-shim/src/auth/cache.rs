@@ -73,22 +73,22 @@ impl Memory {
 }
 
 #[derive(Clone)]
-struct Known {
+struct CachedToken {
     identity: Option<Arc<Identity>>,
     keep: Duration,
 }
 
 struct KeepAsSaid;
 
-impl Expiry<Key, Known> for KeepAsSaid {
-    fn expire_after_create(&self, _: &Key, known: &Known, _: Instant) -> Option<Duration> {
+impl Expiry<Key, CachedToken> for KeepAsSaid {
+    fn expire_after_create(&self, _: &Key, known: &CachedToken, _: Instant) -> Option<Duration> {
         Some(known.keep)
     }
 
     fn expire_after_update(
         &self,
         _: &Key,
-        known: &Known,
+        known: &CachedToken,
         _: Instant,
         _: Option<Duration>,
     ) -> Option<Duration> {
@@ -104,13 +104,13 @@ pub struct NotKnown;
 pub struct Tokens {
     keystone: Keystone,
     memory: Memory,
-    cache: Cache<Key, Known>,
+    cache: Cache<Key, CachedToken>,
     shared: Option<SharedCache>,
     is_away: AtomicBool,
 }
 
 impl Tokens {
-    /// Knows none yet.
+    /// An empty cache in front of Keystone.
     pub fn new(keystone: Keystone, section: &KeystoneAuthtokenSection) -> Self {
         let memory = Memory::from(section.token_cache_time);
         Self {
@@ -118,7 +118,7 @@ impl Tokens {
             memory,
             cache: Cache::builder()
                 .max_capacity(REMEMBERED_BYTES)
-                .weigher(|_, known: &Known| {
+                .weigher(|_, known: &CachedToken| {
                     let document = known.identity.as_ref().map_or(0, |identity| identity.size());
                     u32::try_from(document + OVERHEAD).unwrap_or(u32::MAX)
                 })
@@ -129,8 +129,8 @@ impl Tokens {
         }
     }
 
-    /// Whoever the token stands for; `None` when it is not valid. With `expired_too` a token that was valid until it
-    /// expired is.
+    /// The identity that the token stands for; `None` when it is not valid. With `expired_too` a token that was valid
+    /// until it expired is.
     pub async fn look_up(
         &self,
         token: &Secret,
@@ -139,7 +139,7 @@ impl Tokens {
         if expired_too {
             // One that has not expired is as good, and is probably known already.
             let known = self.cache.get(&key(token, false)).await;
-            if let Some(Known {
+            if let Some(CachedToken {
                 identity: Some(identity),
                 ..
             }) = known
@@ -161,14 +161,14 @@ impl Tokens {
     }
 
     /// From another process, or from Keystone.
-    async fn ask(&self, token: &Secret, expired_too: bool) -> Result<Known, NotKnown> {
+    async fn ask(&self, token: &Secret, expired_too: bool) -> Result<CachedToken, NotKnown> {
         if let Some(shared) = &self.shared
             && let Some(Entry { document, left }) = shared.get(token, expired_too).await
             && let Ok(identity) = Identity::parse(&document)
         {
             metrics::token_was_remembered("memcached");
             let keep = self.keep(&identity, expired_too).min(left);
-            return Ok(Known {
+            return Ok(CachedToken {
                 identity: Some(Arc::new(identity)),
                 keep,
             });
@@ -191,14 +191,14 @@ impl Tokens {
                 if let Some(shared) = &self.shared {
                     shared.put(token, expired_too, identity.document(), keep).await;
                 }
-                Ok(Known {
+                Ok(CachedToken {
                     identity: Some(Arc::new(identity)),
                     keep,
                 })
             }
             Ok(None) => {
                 self.is_back();
-                Ok(Known {
+                Ok(CachedToken {
                     identity: None,
                     keep: self.memory.of_invalid(),
                 })
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_an_expired_token_is_kept_apart() {
+    fn expired_token_has_a_cache_entry_of_its_own() {
         let token = Secret::new("t");
         assert_ne!(key(&token, false), key(&token, true));
         assert_eq!(key(&token, false), key(&Secret::new("t"), false));

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::access_rules::AccessRule;
 use super::is_admin;
 
-/// Whoever a token stands for.
+/// The caller that a token stands for.
 #[derive(Clone)]
 pub struct Identity {
     /// Who it is, without the token itself. A token without a project has no project here, and one without roles none:
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_tokens_document_is_refused_without_quoting_it() {
+    fn malformed_token_document_is_refused_without_quoting_it() {
         for document in [
             "",
             "<html>",

@@ -1,4 +1,4 @@
-//! `[api] auth_strategy = keystone`: the caller is whoever Keystone says the token in `X-Auth-Token` stands for, as
+//! `[api] auth_strategy = keystone`: Keystone validates the token in `X-Auth-Token`, as
 //! Keystone's own middleware finds it out with `delay_auth_decision = false`.
 //!
 //! A service that acts for a user may add its own token in `X-Service-Token`. Then the user's token may have expired,
@@ -66,7 +66,7 @@ impl Binding {
 /// What a service token does for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Service {
-    /// There is none.
+    /// The request has no token.
     Absent,
     /// It is one, without the roles that would let it do more.
     Present,

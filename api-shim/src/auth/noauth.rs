@@ -1,4 +1,4 @@
-//! `[api] auth_strategy = noauth`: the caller is whoever the request's headers say, the same headers that Keystone's
+//! `[api] auth_strategy = noauth`: the caller is taken from the request's headers, the same headers that Keystone's
 //! middleware sets behind a token:
 //!
 //! | header | meaning | when absent |
@@ -11,7 +11,7 @@
 //!
 //! A request that has none of `X-User-Id`, `X-Project-Id` and `X-Roles` is the user `noauth` of the project
 //! `noauth` with the roles `admin,member,reader`: what a developer at a local `magnum-dev` wants. `noauth` checks
-//! nothing: whoever reaches the port is whoever they say. It is for one machine, never for a network.
+//! nothing: a client that reaches the port can be anybody. It is for one machine, never for a network.
 
 use axum::http::HeaderMap;
 use magnum_common::context::Caller;

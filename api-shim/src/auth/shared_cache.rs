@@ -37,7 +37,7 @@ pub struct SharedCache {
 /// What another process has found out.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Keystone's answer.
+    /// The token's document, as Keystone returned it.
     pub document: String,
     /// For how long it may still be used.
     pub left: Duration,
@@ -75,7 +75,7 @@ impl SharedCache {
         entry
     }
 
-    /// Remembers Keystone's answer.
+    /// Stores the token's document.
     pub async fn put(&self, token: &Secret, expired_too: bool, document: &str, keep: Duration) {
         let keep = keep.min(LONGEST);
         // memcached counts whole seconds, and 0 means for ever.

@@ -3,14 +3,25 @@
 use magnum_config::Settings;
 use magnum_openstack::{Endpoint, Root};
 
-/// A service that is asked.
+/// A service that requests are checked with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Service {
+pub enum Service {
+    /// Identity.
     Keystone,
+    /// Images.
     Glance,
+    /// Compute.
     Nova,
+    /// Networks.
     Neutron,
+    /// Volumes.
     Cinder,
+}
+
+impl std::fmt::Display for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 impl Service {

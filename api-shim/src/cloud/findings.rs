@@ -2,21 +2,21 @@
 
 use magnum_common::error::{Exception, Fault};
 
+use super::error::CloudError;
 use super::flavors::Flavor;
 use super::inquiry::Inquiry;
 use super::named::Named;
-use crate::faults::ApiFault;
 
 /// What came of asking. Nothing is refused before somebody asks what was found.
 #[derive(Debug)]
 pub struct Findings {
-    flavor: Result<Option<Flavor>, ApiFault>,
-    master_flavor: Result<Option<Flavor>, ApiFault>,
-    external_network: Result<(), ApiFault>,
-    fixed_network: Result<Option<String>, ApiFault>,
-    network_of_subnet: Result<Option<String>, ApiFault>,
-    volume_types: Result<(), ApiFault>,
-    key_pair: Result<(), ApiFault>,
+    flavor: Result<Option<Flavor>, CloudError>,
+    master_flavor: Result<Option<Flavor>, CloudError>,
+    external_network: Result<(), CloudError>,
+    fixed_network: Result<Option<String>, CloudError>,
+    network_of_subnet: Result<Option<String>, CloudError>,
+    volume_types: Result<(), CloudError>,
+    key_pair: Result<(), CloudError>,
     /// As the request calls them.
     network: String,
     subnet: String,
@@ -24,8 +24,8 @@ pub struct Findings {
 
 /// The answer, where there is a question.
 async fn answered<T: Default>(
-    question: Option<impl Future<Output = Result<T, ApiFault>>>,
-) -> Result<T, ApiFault> {
+    question: Option<impl Future<Output = Result<T, CloudError>>>,
+) -> Result<T, CloudError> {
     match question {
         Some(question) => question.await,
         None => Ok(T::default()),
@@ -68,7 +68,7 @@ impl Inquiry {
 
 impl Findings {
     /// Whether flavors, networks, the subnet and volume types exist, and the subnet is one of the network's.
-    pub fn check_existence(&self) -> Result<(), ApiFault> {
+    pub fn check_existence(&self) -> Result<(), CloudError> {
         self.flavor.clone()?;
         self.master_flavor.clone()?;
         self.external_network.clone()?;
@@ -94,7 +94,7 @@ impl Findings {
     }
 
     /// Whether the nodes get a root disk: from their flavor, unless their boot volume has a size.
-    pub fn check_root_disks(&self, boot_volume_size: u32) -> Result<(), ApiFault> {
+    pub fn check_root_disks(&self, boot_volume_size: u32) -> Result<(), CloudError> {
         if boot_volume_size > 0 {
             return Ok(());
         }
@@ -111,7 +111,7 @@ impl Findings {
     }
 
     /// Whether the key pair exists.
-    pub fn check_key_pair(&self) -> Result<(), ApiFault> {
+    pub fn check_key_pair(&self) -> Result<(), CloudError> {
         self.key_pair.clone()
     }
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::Services;
 use super::endpoints::Service;
-use super::inquiry::{Answer, Inquiry, NO_LIST, forbidden, items, nonsense, part};
-use crate::faults::ApiFault;
+use super::error::CloudError;
+use super::inquiry::{Inquiry, LookupResponse, NO_LIST, bad_response, items, part};
 
 /// More pages than this are no list that ends.
 const PAGES: usize = 1000;
@@ -23,7 +23,7 @@ pub struct Flavor {
 
 impl Inquiry {
     /// The flavor with this id or name; `None` where there is no Nova to ask.
-    pub async fn flavor(&self, ident: &str) -> Result<Option<Flavor>, ApiFault> {
+    pub async fn flavor(&self, ident: &str) -> Result<Option<Flavor>, CloudError> {
         let Some(nova) = self.services() else {
             return Ok(None);
         };
@@ -31,7 +31,7 @@ impl Inquiry {
             let answer = self
                 .get(nova, Service::Nova, &format!("/flavors/{id}"), &[])
                 .await?;
-            if let Answer::Document(document) = &*answer {
+            if let LookupResponse::Document(document) = &*answer {
                 return read(&document["flavor"]).map(Some);
             }
         }
@@ -54,17 +54,24 @@ impl Inquiry {
         services: &Services,
         service: Service,
         path: &str,
-        key: &str,
+        key: &'static str,
         is_wanted: impl Fn(&Value) -> bool,
-    ) -> Result<Option<Value>, ApiFault> {
+    ) -> Result<Option<Value>, CloudError> {
         let mut marker: Option<String> = None;
         for _ in 0..PAGES {
             let query: Vec<(&str, &str)> = marker.iter().map(|id| ("marker", id.as_str())).collect();
             let answer = self.get(services, service, path, &query).await?;
             let document = match &*answer {
-                Answer::Document(document) => document,
-                Answer::Forbidden => return Err(forbidden(service, key)),
-                Answer::Missing | Answer::Unfit => return Err(nonsense(service, path, NO_LIST)),
+                LookupResponse::Document(document) => document,
+                LookupResponse::Forbidden => {
+                    return Err(CloudError::Forbidden {
+                        service,
+                        subject: key,
+                    });
+                }
+                LookupResponse::Missing | LookupResponse::BadName => {
+                    return Err(bad_response(service, path, NO_LIST));
+                }
             };
             let page = items(service, document, key)?;
             if let Some(found) = page.iter().find(|one| is_wanted(one)) {
@@ -76,7 +83,7 @@ impl Inquiry {
                 None => return Ok(None),
             }
         }
-        Err(nonsense(service, path, "the list does not end"))
+        Err(bad_response(service, path, "the list does not end"))
     }
 }
 
@@ -93,8 +100,8 @@ fn has_next(document: &Value, key: &str) -> bool {
         .any(|link| link["rel"] == "next")
 }
 
-fn read(flavor: &Value) -> Result<Flavor, ApiFault> {
+fn read(flavor: &Value) -> Result<Flavor, CloudError> {
     let disk = flavor["disk"].as_i64();
-    let disk = disk.ok_or_else(|| nonsense(Service::Nova, "flavor", "it has no disk"))?;
+    let disk = disk.ok_or_else(|| bad_response(Service::Nova, "flavor", "it has no disk"))?;
     Ok(Flavor { disk })
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::endpoints::Service;
-use super::inquiry::{Answer, Inquiry, NO_LIST, items, nonsense};
+use super::error::CloudError;
+use super::inquiry::{Inquiry, LookupResponse, NO_LIST, bad_response, items};
 use super::{Services, Source};
-use crate::faults::ApiFault;
 use crate::image_catalog::{self, Image};
 
 /// The properties that decide about drivers.
@@ -19,30 +19,30 @@ const PROPERTIES: [&str; 3] = ["magnum_driver", "magnum_distro", "os_distro"];
 
 impl Inquiry {
     /// The image with this id, or the only one with this name, among those that the caller can see.
-    pub async fn image(&self, ident: &str) -> Result<Image, ApiFault> {
+    pub async fn image(&self, ident: &str) -> Result<Image, CloudError> {
         match &*self.source {
-            Source::File(catalog) => catalog.find(ident).await,
+            Source::File(catalog) => Ok(catalog.find(ident).await?),
             Source::Services(glance) => self.image_in(glance, ident).await,
         }
     }
 
-    async fn image_in(&self, glance: &Services, ident: &str) -> Result<Image, ApiFault> {
+    async fn image_in(&self, glance: &Services, ident: &str) -> Result<Image, CloudError> {
         // Glance's ids are uuids, so nothing else can be one.
         if Uuid::try_parse(ident).is_ok() {
             let answer = self
                 .get(glance, Service::Glance, &format!("/images/{ident}"), &[])
                 .await?;
-            if let Answer::Document(image) = &*answer {
+            if let LookupResponse::Document(image) = &*answer {
                 return read(image);
             }
         }
         for filter in [&[("name", ident)][..], &[("name", ident), ("os_hidden", "true")]] {
             let answer = self.get(glance, Service::Glance, "/images", filter).await?;
             let found = match &*answer {
-                Answer::Document(document) => items(Service::Glance, document, "images")?,
-                Answer::Unfit => continue,
-                Answer::Missing => return Err(nonsense(Service::Glance, "/images", NO_LIST)),
-                Answer::Forbidden => {
+                LookupResponse::Document(document) => items(Service::Glance, document, "images")?,
+                LookupResponse::BadName => continue,
+                LookupResponse::Missing => return Err(bad_response(Service::Glance, "/images", NO_LIST)),
+                LookupResponse::Forbidden => {
                     let detail = format!("Not authorized for image {ident}.");
                     return Err(Fault::new(Exception::ImageNotAuthorized, detail).into());
                 }
@@ -58,14 +58,14 @@ impl Inquiry {
     }
 }
 
-fn read(image: &Value) -> Result<Image, ApiFault> {
+fn read(image: &Value) -> Result<Image, CloudError> {
     let text = |key: &str| image[key].as_str().map(str::to_owned);
     let properties: StringMap = PROPERTIES
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), text(name)?)))
         .collect();
     Ok(Image {
-        id: text("id").ok_or_else(|| nonsense(Service::Glance, "image", "it has no id"))?,
+        id: text("id").ok_or_else(|| bad_response(Service::Glance, "image", "it has no id"))?,
         name: text("name").unwrap_or_default(),
         properties,
     })

@@ -8,16 +8,15 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use magnum_common::context::RequestContext;
 use magnum_common::secret::Secret;
-use magnum_openstack::{Access, Ask, ServiceError};
-use magnum_telemetry::field;
+use magnum_openstack::{Access, ServiceError, ServiceRequest};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::endpoints::Service;
+use super::error::CloudError;
 use super::{Services, Source};
-use crate::faults::ApiFault;
 use crate::metric_definitions;
 
 /// A connection that breaks within this time is most likely a kept one that the service had closed: the question is
@@ -40,18 +39,18 @@ struct Caller {
 }
 
 type Question = (Service, String);
-type Outcome = Result<Arc<Answer>, ApiFault>;
+type Outcome = Result<Arc<LookupResponse>, CloudError>;
 
-/// What a service said.
+/// How a service responded to a look-up.
 #[derive(Debug, PartialEq)]
-pub(super) enum Answer {
-    /// Here it is.
+pub(super) enum LookupResponse {
+    /// With the document.
     Document(Value),
-    /// It does not have it.
+    /// It has no such thing.
     Missing,
-    /// It cannot have anything called so.
-    Unfit,
-    /// The caller may not ask that.
+    /// The id or name is not valid there: no such thing can exist.
+    BadName,
+    /// The caller may not see that.
     Forbidden,
 }
 
@@ -98,7 +97,7 @@ impl Inquiry {
         service: Service,
         path: &str,
         query: &[(&str, &str)],
-    ) -> Result<Arc<Answer>, ApiFault> {
+    ) -> Result<Arc<LookupResponse>, CloudError> {
         let key = (service, format!("{path}?{query:?}"));
         let cell = {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +127,7 @@ impl Inquiry {
                 reason: format!("no answer within {:?} ([api] lookup_timeout)", services.timeout),
             }),
         };
-        let outcome = response.map_err(|error| unusable(service, path, &error));
+        let outcome = response.map_err(|error| not_asked(service, path, error));
         let outcome = outcome.and_then(|(status, body)| read(service, path, status, &body).map(Arc::new));
         metric_definitions::looked_up(service.name(), outcome.is_ok(), began.elapsed());
         outcome
@@ -147,10 +146,10 @@ impl Inquiry {
             token: &caller.token,
             catalog: &caller.catalog,
         };
-        let ask = Ask::get(services.endpoints.of(service), path, query);
-        let mut response = services.connection.ask(access, &ask).await;
+        let request = ServiceRequest::get(services.endpoints.of(service), path, query);
+        let mut response = services.connection.send(access, &request).await;
         if matches!(response, Err(ServiceError::Unavailable { .. })) && began.elapsed() < BROKE_AT_ONCE {
-            response = services.connection.ask(access, &ask).await;
+            response = services.connection.send(access, &request).await;
         }
         let response = response?;
         Ok((response.status(), response.into_body()))
@@ -171,32 +170,27 @@ pub(super) fn part(what: &str) -> Option<String> {
 }
 
 /// What a service's answer means.
-fn read(service: Service, path: &str, status: StatusCode, body: &Bytes) -> Result<Answer, ApiFault> {
+fn read(
+    service: Service,
+    path: &str,
+    status: StatusCode,
+    body: &Bytes,
+) -> Result<LookupResponse, CloudError> {
     match status {
         StatusCode::OK => {
             let document = serde_json::from_slice(body);
             document
-                .map(Answer::Document)
-                .map_err(|_| nonsense(service, path, "the answer is not JSON"))
+                .map(LookupResponse::Document)
+                .map_err(|_| bad_response(service, path, "it is not JSON"))
         }
-        StatusCode::NOT_FOUND => Ok(Answer::Missing),
+        StatusCode::NOT_FOUND => Ok(LookupResponse::Missing),
         // Such as a name with characters that its database does not have.
-        StatusCode::BAD_REQUEST => Ok(Answer::Unfit),
-        StatusCode::FORBIDDEN => Ok(Answer::Forbidden),
-        StatusCode::UNAUTHORIZED => {
-            tracing::warn!(
-                service = service.name(),
-                path,
-                "the service does not accept the caller's token"
-            );
-            Err(ApiFault::new(
-                StatusCode::UNAUTHORIZED,
-                format!(
-                    "{} does not accept the token of the request. Please get a new one.",
-                    service.name()
-                ),
-            ))
-        }
+        StatusCode::BAD_REQUEST => Ok(LookupResponse::BadName),
+        StatusCode::FORBIDDEN => Ok(LookupResponse::Forbidden),
+        StatusCode::UNAUTHORIZED => Err(CloudError::TokenRejected {
+            service,
+            path: path.to_owned(),
+        }),
         status
             if status.is_server_error()
                 || matches!(
@@ -204,67 +198,43 @@ fn read(service: Service, path: &str, status: StatusCode, body: &Bytes) -> Resul
                     StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
                 ) =>
         {
-            tracing::warn!(
-                service = service.name(),
-                path,
-                { field::HTTP_STATUS } = status.as_u16(),
-                "a look-up failed"
-            );
-            Err(away(service))
+            Err(CloudError::Failed {
+                service,
+                path: path.to_owned(),
+                status,
+            })
         }
-        status => Err(nonsense(service, path, status.as_str())),
+        status => Err(bad_response(service, path, status.as_str())),
     }
 }
 
-/// A service that could not be asked.
-fn unusable(service: Service, path: &str, error: &ServiceError) -> ApiFault {
-    tracing::warn!(service = service.name(), path, error = %error, "a look-up failed");
-    match error {
-        ServiceError::Options(_) => unavailable(format!(
-            "{} cannot be asked: the service catalog of the request's token has no endpoint of it that this service \
-             can use.",
-            service.name()
-        )),
-        _ => away(service),
+/// The service could not be asked.
+fn not_asked(service: Service, path: &str, error: ServiceError) -> CloudError {
+    let (path, source) = (path.to_owned(), Arc::new(error));
+    match &*source {
+        ServiceError::Options(_) => CloudError::NoEndpoint {
+            service,
+            path,
+            source,
+        },
+        _ => CloudError::Unreachable {
+            service,
+            path,
+            source,
+        },
     }
 }
 
-fn away(service: Service) -> ApiFault {
-    unavailable(format!(
-        "{} is not available at the moment, and the request cannot be checked without it. Nothing was changed. Please \
-         try again later.",
-        service.name()
-    ))
+/// A response that is not what the service's API promises, or that comes from another service than the catalog says.
+pub(super) fn bad_response(service: Service, subject: &str, reason: &str) -> CloudError {
+    CloudError::BadResponse {
+        service,
+        subject: subject.to_owned(),
+        reason: reason.to_owned(),
+    }
 }
 
-/// A service whose answer is not what its API promises, or that is another than the catalog says. The log tells `why`;
-/// `what` was asked for.
-pub(super) fn nonsense(service: Service, what: &str, why: &str) -> ApiFault {
-    tracing::warn!(
-        service = service.name(),
-        what,
-        why,
-        "a look-up's answer cannot be used"
-    );
-    unavailable(format!(
-        "{} gave an answer that cannot be used, and the request cannot be checked without it. Nothing was changed.",
-        service.name()
-    ))
-}
-
-fn unavailable(detail: String) -> ApiFault {
-    ApiFault::new(StatusCode::SERVICE_UNAVAILABLE, detail)
-}
-
-/// What the caller asked for is not the caller's to see.
-pub(super) fn forbidden(service: Service, what: &str) -> ApiFault {
-    ApiFault::new(
-        StatusCode::FORBIDDEN,
-        format!("{} does not allow the caller to see {what}.", service.name()),
-    )
-}
-
-/// What [`nonsense`] says of a list that is not found: there is always one, if only an empty one.
+/// Why a list that is not found is a [`bad_response`]: there is always one, if only an empty one.
 pub(super) const NO_LIST: &str = "there is no such list; is this the service that the catalog says?";
 
 /// The list under `key` of a document.
@@ -272,7 +242,7 @@ pub(super) fn items<'a>(
     service: Service,
     document: &'a Value,
     key: &str,
-) -> Result<&'a Vec<Value>, ApiFault> {
+) -> Result<&'a Vec<Value>, CloudError> {
     let list = document[key].as_array();
-    list.ok_or_else(|| nonsense(service, key, "there is no such list in the answer"))
+    list.ok_or_else(|| bad_response(service, key, "there is no such list in it"))
 }

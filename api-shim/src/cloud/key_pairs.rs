@@ -3,12 +3,12 @@
 use magnum_common::error::{Exception, Fault};
 
 use super::endpoints::Service;
-use super::inquiry::{Answer, Inquiry, forbidden, part};
-use crate::faults::ApiFault;
+use super::error::CloudError;
+use super::inquiry::{Inquiry, LookupResponse, part};
 
 impl Inquiry {
     /// Whether the caller has a key pair of that name.
-    pub async fn key_pair(&self, name: &str) -> Result<(), ApiFault> {
+    pub async fn key_pair(&self, name: &str) -> Result<(), CloudError> {
         let Some(nova) = self.services() else {
             return Ok(());
         };
@@ -23,9 +23,12 @@ impl Inquiry {
             .get(nova, Service::Nova, &format!("/os-keypairs/{id}"), &[])
             .await?;
         match &*answer {
-            Answer::Document(_) => Ok(()),
-            Answer::Missing | Answer::Unfit => missing(),
-            Answer::Forbidden => Err(forbidden(Service::Nova, "key pairs")),
+            LookupResponse::Document(_) => Ok(()),
+            LookupResponse::Missing | LookupResponse::BadName => missing(),
+            LookupResponse::Forbidden => Err(CloudError::Forbidden {
+                service: Service::Nova,
+                subject: "key pairs",
+            }),
         }
     }
 }

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::Services;
 use super::endpoints::Service;
-use super::inquiry::{Answer, Inquiry, NO_LIST, forbidden, items, nonsense};
-use crate::faults::ApiFault;
+use super::error::CloudError;
+use super::inquiry::{Inquiry, LookupResponse, NO_LIST, bad_response, items};
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,18 +54,18 @@ impl Kind {
 
 impl Inquiry {
     /// Whether there is exactly one external network with this id or name.
-    pub async fn external_network(&self, ident: &str) -> Result<(), ApiFault> {
+    pub async fn external_network(&self, ident: &str) -> Result<(), CloudError> {
         self.in_neutron(Kind::ExternalNetwork, ident).await.map(drop)
     }
 
     /// The id of the only network with this id or name; `None` where there is no Neutron to ask.
-    pub async fn fixed_network(&self, ident: &str) -> Result<Option<String>, ApiFault> {
+    pub async fn fixed_network(&self, ident: &str) -> Result<Option<String>, CloudError> {
         let found = self.in_neutron(Kind::FixedNetwork, ident).await?;
         found.as_ref().map(|network| id_in(network, "id")).transpose()
     }
 
     /// The id of the network that has the only subnet with this id or name; `None` where there is no Neutron to ask.
-    pub async fn network_of_subnet(&self, ident: &str) -> Result<Option<String>, ApiFault> {
+    pub async fn network_of_subnet(&self, ident: &str) -> Result<Option<String>, CloudError> {
         let found = self.in_neutron(Kind::FixedSubnet, ident).await?;
         found
             .as_ref()
@@ -73,7 +73,7 @@ impl Inquiry {
             .transpose()
     }
 
-    async fn in_neutron(&self, kind: Kind, ident: &str) -> Result<Option<Value>, ApiFault> {
+    async fn in_neutron(&self, kind: Kind, ident: &str) -> Result<Option<Value>, CloudError> {
         let Some(neutron) = self.services() else {
             return Ok(None);
         };
@@ -96,7 +96,7 @@ impl Inquiry {
         kind: Kind,
         key: &str,
         value: &str,
-    ) -> Result<Option<Value>, ApiFault> {
+    ) -> Result<Option<Value>, CloudError> {
         let mut query = vec![(key, value), ("fields", "id"), ("fields", "name")];
         match kind {
             Kind::ExternalNetwork => {
@@ -108,10 +108,15 @@ impl Inquiry {
         let path = format!("/{}", kind.list());
         let answer = self.get(neutron, Service::Neutron, &path, &query).await?;
         let found = match &*answer {
-            Answer::Document(document) => items(Service::Neutron, document, kind.list())?,
-            Answer::Unfit => return Ok(None),
-            Answer::Missing => return Err(nonsense(Service::Neutron, &path, NO_LIST)),
-            Answer::Forbidden => return Err(forbidden(Service::Neutron, kind.list())),
+            LookupResponse::Document(document) => items(Service::Neutron, document, kind.list())?,
+            LookupResponse::BadName => return Ok(None),
+            LookupResponse::Missing => return Err(bad_response(Service::Neutron, &path, NO_LIST)),
+            LookupResponse::Forbidden => {
+                return Err(CloudError::Forbidden {
+                    service: Service::Neutron,
+                    subject: kind.list(),
+                });
+            }
         };
         let mut fitting = found.iter().filter(|one| one[key] == *value && kind.fits(one));
         match (fitting.next(), fitting.next()) {
@@ -121,7 +126,7 @@ impl Inquiry {
     }
 }
 
-fn id_in(found: &Value, key: &str) -> Result<String, ApiFault> {
+fn id_in(found: &Value, key: &str) -> Result<String, CloudError> {
     let id = found[key].as_str().map(str::to_owned);
-    id.ok_or_else(|| nonsense(Service::Neutron, key, "there is none"))
+    id.ok_or_else(|| bad_response(Service::Neutron, key, "there is none"))
 }

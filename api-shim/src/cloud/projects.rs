@@ -3,12 +3,12 @@
 use magnum_common::error::{Exception, Fault};
 
 use super::endpoints::Service;
-use super::inquiry::{Answer, Inquiry, forbidden, part};
-use crate::faults::ApiFault;
+use super::error::CloudError;
+use super::inquiry::{Inquiry, LookupResponse, part};
 
 impl Inquiry {
     /// Whether Keystone has a project with this id.
-    pub async fn project(&self, id: &str) -> Result<(), ApiFault> {
+    pub async fn project(&self, id: &str) -> Result<(), CloudError> {
         let Some(keystone) = self.services() else {
             return Ok(());
         };
@@ -23,9 +23,12 @@ impl Inquiry {
             .get(keystone, Service::Keystone, &format!("/projects/{part}"), &[])
             .await?;
         match &*answer {
-            Answer::Document(_) => Ok(()),
-            Answer::Missing | Answer::Unfit => missing(),
-            Answer::Forbidden => Err(forbidden(Service::Keystone, "projects")),
+            LookupResponse::Document(_) => Ok(()),
+            LookupResponse::Missing | LookupResponse::BadName => missing(),
+            LookupResponse::Forbidden => Err(CloudError::Forbidden {
+                service: Service::Keystone,
+                subject: "projects",
+            }),
         }
     }
 }

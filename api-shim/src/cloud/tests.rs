@@ -19,6 +19,7 @@ use magnum_config::{AuthStrategy, Settings};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
+use super::error::CloudError;
 use super::{Cloud, Inquiry};
 use crate::faults::ApiFault;
 
@@ -97,8 +98,8 @@ impl StandIn {
     }
 }
 
-/// Status and text of a refusal.
-fn told<T: std::fmt::Debug>(outcome: Result<T, ApiFault>) -> (u16, String) {
-    let fault = outcome.unwrap_err();
+/// Status and text of the fault that a client gets.
+fn fault_of<T: std::fmt::Debug>(outcome: Result<T, CloudError>) -> (u16, String) {
+    let fault = ApiFault::from(outcome.unwrap_err());
     (fault.status().as_u16(), fault.detail().to_owned())
 }

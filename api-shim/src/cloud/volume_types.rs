@@ -8,15 +8,15 @@ use magnum_common::model::StringMap;
 use serde_json::Value;
 
 use super::endpoints::Service;
+use super::error::CloudError;
 use super::inquiry::Inquiry;
-use crate::faults::ApiFault;
 
 /// The labels that name one. An empty one means Cinder's own choice.
 pub(super) const LABELS: [&str; 3] = ["boot_volume_type", "docker_volume_type", "etcd_volume_type"];
 
 impl Inquiry {
     /// Whether the caller can use every volume type that the labels name, by id or name.
-    pub async fn volume_types(&self, labels: &StringMap) -> Result<(), ApiFault> {
+    pub async fn volume_types(&self, labels: &StringMap) -> Result<(), CloudError> {
         let named = LABELS
             .iter()
             .filter_map(|label| Some((*label, labels.get(*label)?)))

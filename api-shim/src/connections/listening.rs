@@ -12,7 +12,8 @@ const LAST_ONES: usize = 1024;
 #[derive(Debug)]
 pub struct Listening {
     pub(super) socket: TcpListener,
-    /// Whether it lives on when we have closed it, and keeps whoever connects for our successor.
+    /// Whether it stays open in the service manager after we have closed it, and queues connections for the next
+    /// process.
     pub(super) inherited: bool,
 }
 
@@ -26,7 +27,7 @@ impl Listening {
         })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.socket.local_addr()
     }
@@ -46,7 +47,7 @@ impl Listening {
     }
 }
 
-/// Takes the address.
+/// Binds a listening socket to the address.
 pub async fn bind(address: SocketAddr) -> std::io::Result<Listening> {
     Ok(Listening {
         socket: TcpListener::bind(address).await?,

@@ -1,15 +1,15 @@
-//! A stream that gives up on a client that gives nothing and takes nothing.
+//! A stream that gives up on a stalled client.
 //!
-//! | what | ends the connection |
+//! | the connection is closed when | after |
 //! |---|---|
-//! | nothing moves, in either direction | after [`Patience::silence`] |
-//! | an answer is not taken | after [`Patience::answer`], and one more second for each [`Patience::pace`] bytes taken |
+//! | no byte moves in either direction | [`StallLimits::idle`] |
+//! | the client does not read a response | [`StallLimits::response`], and one more second per [`StallLimits::bytes_per_second`] bytes read |
 //!
-//! The second rule is for a client that takes a byte now and then. What it sends slowly is limited where it is
-//! waited for: the head of a request by the HTTP server, the body by who reads it.
+//! The second rule is for a client that reads a byte now and then. Slow sending is limited by the reader: the head of a
+//! request by the HTTP server, the body by the handler's extractor.
 //!
-//! When a request's body was not read to its end, closing at once would make the system throw away the answer that
-//! is on its way. Then our side is closed, and what still comes is read and thrown away for a while.
+//! When a request's body was not read to its end, closing at once would make the system discard the response that is
+//! on its way. Then our side is closed, and what still comes is read and discarded for a while.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -22,29 +22,29 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Longest time that is read on for an answer's sake.
+/// Time limit for discarding the rest of a request.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// Longest silence meanwhile.
-const LINGER_SILENCE: Duration = Duration::from_secs(5);
+/// Time limit without a byte meanwhile.
+const LINGER_IDLE: Duration = Duration::from_secs(5);
 
-/// When a connection counts as dead.
+/// When a stalled connection is closed.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// Nothing moves. Must be longer than any request takes: a client that waits for its answer is silent, too.
-    pub silence: Duration,
-    /// An answer waits for its client.
-    pub answer: Duration,
-    /// Bytes of an answer that a client must take per second, on average, once `answer` is used up. What the system
-    /// has taken in for the client counts as taken.
-    pub pace: NonZeroU64,
+pub struct StallLimits {
+    /// Time without a byte in either direction. Must be longer than any request takes: a client that waits for its
+    /// response is silent, too.
+    pub idle: Duration,
+    /// Time limit for the client to read a response, for its first bytes.
+    pub response: Duration,
+    /// Minimum rate at which the client reads the rest, on average. Bytes in the system's buffers count as read.
+    pub bytes_per_second: NonZeroU64,
 }
 
-/// What a connection's stream and its requests tell each other.
+/// What a connection's stream and its requests know of each other.
 #[derive(Debug, Default)]
-pub(super) struct Signs {
-    /// At least one byte came.
-    pub(super) spoken: AtomicBool,
+pub(super) struct StreamState {
+    /// At least one byte was received.
+    pub(super) received: AtomicBool,
     /// A request's body was not read to its end.
     pub(super) unread: AtomicBool,
 }
@@ -52,11 +52,11 @@ pub(super) struct Signs {
 /// A stream under watch.
 pub(super) struct Watched<S> {
     stream: S,
-    patience: Patience,
-    signs: Arc<Signs>,
-    /// When something moved last.
+    stall: StallLimits,
+    state: Arc<StreamState>,
+    /// When a byte moved last.
     moved: Instant,
-    /// Since when something is being sent, and how much of it was taken.
+    /// Since when a response is being sent, and how many bytes of it were written.
     sending: Option<(Instant, u64)>,
     /// The sleeps of the two directions; each wakes the task that polls it.
     reading_ends: Pin<Box<Sleep>>,
@@ -66,13 +66,13 @@ pub(super) struct Watched<S> {
 }
 
 impl<S> Watched<S> {
-    pub(super) fn new(stream: S, patience: Patience, signs: Arc<Signs>) -> Self {
+    pub(super) fn new(stream: S, stall: StallLimits, state: Arc<StreamState>) -> Self {
         let now = Instant::now();
-        let end = now + patience.silence;
+        let end = now + stall.idle;
         Self {
             stream,
-            patience,
-            signs,
+            stall,
+            state,
             moved: now,
             sending: None,
             reading_ends: Box::pin(sleep_until(end)),
@@ -81,28 +81,32 @@ impl<S> Watched<S> {
         }
     }
 
-    /// Until when what is being sent must have been taken.
-    fn taken_by(&self) -> Instant {
-        let silence = self.moved + self.patience.silence;
+    /// When the write in progress times out.
+    fn write_deadline(&self) -> Instant {
+        let idle = self.moved + self.stall.idle;
         match self.sending {
             Some((since, bytes)) => {
-                let pace = since + self.patience.answer + earned(bytes, self.patience.pace);
-                silence.min(pace)
+                let slowest = since + self.stall.response + time_for(bytes, self.stall.bytes_per_second);
+                idle.min(slowest)
             }
-            None => silence,
+            None => idle,
         }
     }
 }
 
-/// The time that taking so many bytes may need.
-fn earned(bytes: u64, pace: NonZeroU64) -> Duration {
-    Duration::from_millis(bytes.saturating_mul(1000) / pace)
+/// The time that so many bytes may take.
+fn time_for(bytes: u64, bytes_per_second: NonZeroU64) -> Duration {
+    Duration::from_millis(bytes.saturating_mul(1000) / bytes_per_second)
 }
 
-/// Pending, until `end`: then it is an error.
-fn give_up<T>(sleep: &mut Pin<Box<Sleep>>, end: Instant, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-    if sleep.deadline() != end {
-        sleep.as_mut().reset(end);
+/// Pending until `deadline`, then an error.
+fn time_out_at<T>(
+    sleep: &mut Pin<Box<Sleep>>,
+    deadline: Instant,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<T>> {
+    if sleep.deadline() != deadline {
+        sleep.as_mut().reset(deadline);
     }
     ready!(sleep.as_mut().poll(cx));
     Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
@@ -117,13 +121,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if read.is_pending() {
-            let end = self.moved + self.patience.silence;
-            return give_up(&mut self.reading_ends, end, cx);
+            let end = self.moved + self.stall.idle;
+            return time_out_at(&mut self.reading_ends, end, cx);
         }
         if buffer.filled().len() > before {
             self.moved = Instant::now();
             self.sending = None;
-            self.signs.spoken.store(true, Ordering::Relaxed);
+            self.state.received.store(true, Ordering::Relaxed);
         }
         read
     }
@@ -144,8 +148,8 @@ impl<S: AsyncWrite + Unpin> Watched<S> {
             }
             Poll::Ready(Err(_)) => {}
             Poll::Pending => {
-                let end = self.taken_by();
-                return give_up(&mut self.writing_ends, end, cx);
+                let end = self.write_deadline();
+                return time_out_at(&mut self.writing_ends, end, cx);
             }
         }
         written
@@ -175,8 +179,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match Pin::new(&mut self.stream).poll_flush(cx) {
             Poll::Pending => {
-                let end = self.taken_by();
-                give_up(&mut self.writing_ends, end, cx)
+                let end = self.write_deadline();
+                time_out_at(&mut self.writing_ends, end, cx)
             }
             done => done,
         }
@@ -189,8 +193,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
                 match Pin::new(&mut self.stream).poll_shutdown(cx) {
                     Poll::Ready(done) => done?,
                     Poll::Pending => {
-                        let end = self.taken_by();
-                        return give_up(&mut self.writing_ends, end, cx);
+                        let end = self.write_deadline();
+                        return time_out_at(&mut self.writing_ends, end, cx);
                     }
                 }
                 let now = Instant::now();
@@ -198,19 +202,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
                 now
             }
         };
-        if !self.signs.unread.load(Ordering::Relaxed) {
+        if !self.state.unread.load(Ordering::Relaxed) {
             return Poll::Ready(Ok(()));
         }
-        let mut thrown_away = [std::mem::MaybeUninit::uninit(); 16 * 1024];
+        let mut discarded = [std::mem::MaybeUninit::uninit(); 16 * 1024];
         loop {
-            let mut buffer = ReadBuf::uninit(&mut thrown_away);
+            let mut buffer = ReadBuf::uninit(&mut discarded);
             match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
                 Poll::Ready(Ok(())) if buffer.filled().is_empty() => return Poll::Ready(Ok(())),
                 Poll::Ready(Ok(())) => self.moved = Instant::now(),
                 Poll::Ready(Err(_)) => return Poll::Ready(Ok(())),
                 Poll::Pending => {
-                    let end = (self.moved + LINGER_SILENCE).min(closed + LINGER);
-                    ready!(give_up::<()>(&mut self.reading_ends, end, cx)).ok();
+                    let end = (self.moved + LINGER_IDLE).min(closed + LINGER);
+                    ready!(time_out_at::<()>(&mut self.reading_ends, end, cx)).ok();
                     return Poll::Ready(Ok(()));
                 }
             }

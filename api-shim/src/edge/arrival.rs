@@ -28,7 +28,7 @@ const HEADER: HeaderName = HeaderName::from_static("x-openstack-request-id");
 /// The ids of a request.
 #[derive(Debug, Clone)]
 pub struct Ids {
-    /// Ours.
+    /// Generated here.
     pub own: RequestId,
     /// The one that another service has given the whole undertaking.
     pub global: Option<String>,
@@ -51,7 +51,7 @@ fn is_request_id(text: &str) -> bool {
     })
 }
 
-/// What is found out of a request further in, for the line in the log.
+/// Fields recorded for the access log, by what runs inside of this middleware.
 #[derive(Debug, Default)]
 pub struct Noted {
     route: OnceLock<MatchedPath>,
@@ -60,7 +60,7 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// Who asks.
+    /// Records the caller.
     pub fn caller(&self, caller: &Caller) {
         // Set once per request; a second identity would be a mistake that must not hide the first.
         for (cell, id) in [(&self.user, &caller.user_id), (&self.project, &caller.project_id)] {

@@ -35,7 +35,7 @@ pub struct Cors {
 }
 
 impl Cors {
-    /// By `[cors]`.
+    /// The rules of `[cors]`.
     pub fn new(rules: &CorsSection) -> Self {
         Self { rules: rules.clone() }
     }
@@ -141,7 +141,7 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// Middleware.
+/// Middleware: answers preflight requests, and adds CORS headers to other responses.
 pub async fn answer(State(cors): State<Arc<Cors>>, request: Request, next: Next) -> Response {
     if !cors.is_active() {
         return next.run(request).await;

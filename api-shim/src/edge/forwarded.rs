@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn proxies_are_believed_only_when_they_are_trusted() {
+    fn forwarding_headers_count_only_from_trusted_proxies() {
         let headers = [
             ("host", "api:9511"),
             ("x-forwarded-proto", "https"),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_claims_is_told_but_the_nearest_proxy_decides_who_it_is() {
+    fn client_address_comes_from_the_nearest_proxy() {
         let claimed = seen(&[("x-forwarded-for", "1.1.1.1, 203.0.113.9")], true);
         assert_eq!(claimed.client, "1.1.1.1, 203.0.113.9");
         assert_eq!(claimed.nearest, "203.0.113.9");

@@ -21,7 +21,7 @@ use super::arrival::Ids;
 use super::forwarded::Outside;
 use crate::faults::ApiFault;
 use crate::metric_definitions;
-use crate::request::Call;
+use crate::request::ApiRequest;
 
 /// The longest path with its query. Every name and marker that exists fits in many times.
 const LONGEST_TARGET: usize = 16 * 1024;
@@ -119,7 +119,7 @@ pub async fn at_the_door(State(limits): State<Arc<RequestLimits>>, request: Requ
 
 /// Middleware inside of the routes, where the caller is known. A caller without a project is limited by user.
 pub async fn of_projects(State(limits): State<Arc<RequestLimits>>, request: Request, next: Next) -> Response {
-    let context = request.extensions().get::<Call>().map(|call| &call.context);
+    let context = request.extensions().get::<ApiRequest>().map(|call| &call.context);
     let who = context.and_then(|context| context.project_id().or_else(|| context.user_id()));
     if let (Some(rate), Some(who)) = (&limits.by_project, who)
         && let Err(wait) = rate.ask(who)
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_is_let_through_and_the_next_one_is_told_when_to_come_back() {
+    fn burst_passes_and_the_next_request_gets_retry_after() {
         let rate = Rate::new(1, 3).unwrap();
         for _ in 0..3 {
             rate.ask("p").unwrap();

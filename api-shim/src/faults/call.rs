@@ -1,64 +1,50 @@
-//! What becomes of a call that a conductor does not answer, or answers with an exception.
+//! What a client gets when a conductor does not reply to a call, or replies with an exception.
 
 use axum::http::StatusCode;
 use magnum_common::error::{DISPATCHER, Exception, MAGNUM};
 use magnum_rpc::{CallError, RemoteFailure};
-use magnum_telemetry::field;
 use serde_json::Value;
 
 use super::ApiFault;
 
 impl From<CallError> for ApiFault {
     fn from(error: CallError) -> Self {
-        match error {
-            CallError::Publish(error) => error.into(),
-            CallError::Remote(failure) => failure.into(),
-            CallError::Listen(error) => {
-                tracing::warn!(error = %error, "the request could not be handed to a conductor");
-                Self::new(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "The message broker is not available at the moment. Nothing was changed. Please try again later.",
-                )
-            }
-            CallError::TimedOut { method, waited } => {
-                tracing::warn!(
-                    { field::RPC_METHOD } = method,
-                    waited_ms = waited.as_millis(),
-                    "no conductor has answered"
-                );
-                Self::new(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    format!(
-                        "No conductor has answered within {} seconds; the request may still be carried out. Look at \
-                         the cluster before you repeat it.",
-                        waited.as_secs()
-                    ),
-                )
-            }
-            CallError::BadReply { .. } => {
-                tracing::error!(error = %error, "a conductor's answer cannot be read");
-                Self::internal()
-            }
-        }
+        let fault = match error {
+            CallError::Publish(error) => return error.into(),
+            CallError::Remote(failure) => return failure.into(),
+            CallError::Listen(_) => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The message broker is not available at the moment. Nothing was changed. Please try again later.",
+            ),
+            CallError::TimedOut { waited, .. } => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!(
+                    "No conductor has answered within {} seconds; the request may still be carried out. Look at the \
+                     cluster before you repeat it.",
+                    waited.as_secs()
+                ),
+            ),
+            CallError::BadReply { .. } => Self::internal(),
+        };
+        fault.caused_by(error)
     }
 }
 
 /// Magnum's own exceptions are made for users and keep their class's status. A conductor that does not know a method
-/// (one of Magnum, asked for something of ours, or an older release) has changed nothing. What else a conductor raises
-/// is told to the log only.
+/// (one of Magnum, asked for something of ours, or an older release) has changed nothing. Other exceptions of a conductor
+/// go to the log only.
 impl From<RemoteFailure> for ApiFault {
     fn from(failure: RemoteFailure) -> Self {
         if failure.module == DISPATCHER && failure.class == Exception::NoSuchMethod.name() {
-            tracing::warn!(failure = %failure, "a conductor does not know what it was asked for");
             return Self::new(
                 StatusCode::NOT_IMPLEMENTED,
                 "The conductor that took the request does not know how to do this: it is of Magnum, or of an older \
                  release. Nothing was changed.",
-            );
+            )
+            .caused_by(failure);
         }
         if failure.module != MAGNUM {
-            tracing::error!(failure = %failure, "a conductor has failed");
-            return Self::internal();
+            return Self::internal().caused_by(failure);
         }
         let status = match failure.to_fault() {
             Some(fault) => fault.code(),
@@ -90,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_is_a_503_that_promises_nothing() {
+    fn missing_reply_is_a_503_without_a_promise() {
         let fault = ApiFault::from(CallError::TimedOut {
             method: "sign_certificate".into(),
             waited: Duration::from_secs(60),

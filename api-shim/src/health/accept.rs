@@ -23,7 +23,7 @@ struct Range<'a> {
     kind: &'a str,
     subtype: &'a str,
     parameters: bool,
-    /// In thousandths.
+    /// Quality value (`q`), in thousandths.
     quality: u16,
 }
 

@@ -30,7 +30,7 @@ impl Finding {
         }
     }
 
-    /// Not well.
+    /// A failed check.
     pub fn bad(reason: &str, details: String) -> Self {
         Self {
             available: false,
@@ -40,7 +40,7 @@ impl Finding {
     }
 }
 
-/// One backend.
+/// A check of `[healthcheck] backends`.
 pub enum Check {
     /// 503 while this file is there.
     DisableByFile(Option<PathBuf>),

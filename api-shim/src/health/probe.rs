@@ -22,7 +22,7 @@ pub type Said = Result<(), String>;
 
 type Question = dyn Fn() -> Pin<Box<dyn Future<Output = Said> + Send>> + Send + Sync;
 
-/// One question.
+/// A probe of a server, shared by all who need its result.
 pub struct Probe {
     question: Box<Question>,
     fresh: Duration,

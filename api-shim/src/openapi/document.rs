@@ -16,7 +16,7 @@ use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder, RefOr, Required, Res
 use super::schemas::{closed, of_argument};
 use super::{Model, glossary};
 use crate::microversion::Version;
-use crate::routes::{Answer, Body, ROUTES, Route};
+use crate::routes::{Body, ROUTES, ResponseKind, Route};
 use crate::validation::patch::{Rules, VERBS};
 
 const JSON: &str = "application/json";
@@ -65,7 +65,9 @@ pub fn document(version: Version) -> OpenApi {
 /// The shapes that a route refers to.
 fn models(route: &Route) -> impl Iterator<Item = Model> {
     let answer = match route.answer {
-        Answer::One(_, model) | Answer::Page(_, model) | Answer::All(_, model) => Some(model),
+        ResponseKind::One(_, model) | ResponseKind::Page(_, model) | ResponseKind::All(_, model) => {
+            Some(model)
+        }
         _ => None,
     };
     let body = match route.body {
@@ -153,7 +155,7 @@ pub(super) fn faults(route: &Route) -> Vec<u16> {
     if route.rules().next().is_some() {
         statuses.push(403);
     }
-    if route.parameters().next().is_some() || matches!(route.answer, Answer::Page(..)) {
+    if route.parameters().next().is_some() || matches!(route.answer, ResponseKind::Page(..)) {
         statuses.push(404);
     }
     if route.parameters().next().is_some() {
@@ -179,14 +181,14 @@ fn body(schema: RefOr<Schema>) -> RequestBody {
         .build()
 }
 
-fn success(answer: Answer) -> Response {
+fn success(answer: ResponseKind) -> Response {
     let (about, schema) = match answer {
-        Answer::Empty(_) | Answer::Never => return Response::new("Done."),
-        Answer::Uuid(_) => ("Accepted.", reference(ACCEPTED)),
-        Answer::One(_, model) => ("The resource.", reference(model.name)),
-        Answer::Page(key, model) => ("A page.", page(key, model, true).into()),
-        Answer::All(key, model) => ("All of them.", page(key, model, false).into()),
-        Answer::Document(about) => (about, ObjectBuilder::new().into()),
+        ResponseKind::Empty(_) | ResponseKind::Never => return Response::new("Done."),
+        ResponseKind::Uuid(_) => ("Accepted.", reference(ACCEPTED)),
+        ResponseKind::One(_, model) => ("The resource.", reference(model.name)),
+        ResponseKind::Page(key, model) => ("A page.", page(key, model, true).into()),
+        ResponseKind::All(key, model) => ("All of them.", page(key, model, false).into()),
+        ResponseKind::Document(about) => (about, ObjectBuilder::new().into()),
     };
     ResponseBuilder::new()
         .description(about)

@@ -6,7 +6,7 @@ use super::document::faults;
 use super::glossary;
 use crate::microversion::Version;
 use crate::policy::Rule;
-use crate::routes::{Answer, Body, ROUTES, Route};
+use crate::routes::{Body, ROUTES, ResponseKind, Route};
 use crate::validation::body::{Access, Field};
 
 const HEAD: &str = "\
@@ -50,10 +50,10 @@ fn one(page: &mut String, route: &Route) {
     }
     match (route.answer.status(), answer(route)) {
         (Some(status), Some(what)) => {
-            let _ = writeln!(page, "- Answer: {status}, {what}");
+            let _ = writeln!(page, "- ResponseKind: {status}, {what}");
         }
         (Some(status), None) => {
-            let _ = writeln!(page, "- Answer: {status}, no body.");
+            let _ = writeln!(page, "- ResponseKind: {status}, no body.");
         }
         (None, _) => {}
     }
@@ -126,16 +126,16 @@ fn answer(route: &Route) -> Option<String> {
         names.join(", ")
     };
     Some(match route.answer {
-        Answer::Empty(_) | Answer::Never => return None,
-        Answer::Uuid(_) => "with `uuid`.".to_owned(),
-        Answer::One(_, model) => format!("with {}.", attributes(model)),
-        Answer::Page(key, model) => {
+        ResponseKind::Empty(_) | ResponseKind::Never => return None,
+        ResponseKind::Uuid(_) => "with `uuid`.".to_owned(),
+        ResponseKind::One(_, model) => format!("with {}.", attributes(model)),
+        ResponseKind::Page(key, model) => {
             format!(
                 "with `{key}` and, on a full page, `next`. Each has {}.",
                 attributes(model)
             )
         }
-        Answer::All(key, model) => format!("with `{key}`. Each has {}.", attributes(model)),
-        Answer::Document(about) => about.to_owned(),
+        ResponseKind::All(key, model) => format!("with `{key}`. Each has {}.", attributes(model)),
+        ResponseKind::Document(about) => about.to_owned(),
     })
 }

@@ -43,7 +43,7 @@ pub struct Template(pub(super) Vec<Part>);
 /// A piece of a [`Template`].
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Part {
-    /// As it stands.
+    /// A literal text.
     Text(String),
     /// The target's attribute of this name.
     Attribute(String),
@@ -72,7 +72,7 @@ impl Part {
     }
 }
 
-/// Where `rule:name` looks.
+/// Resolves `rule:name`.
 pub(super) trait Rules {
     /// The rule of this name, or what holds in its place; `None` refuses.
     fn find(&self, name: &str) -> Option<&Check>;

@@ -171,7 +171,7 @@ const ONLY_MEMBER_NO_CLUSTER: &str = "rule:project_member_deny_cluster_user";
 /// What `%(project_id)s` and `%(user_id)s` stand for when a rule is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
-    /// The caller's own.
+    /// The caller's own project and user.
     Caller,
     /// The resource's, with all its other attributes.
     Resource,

@@ -19,9 +19,9 @@ use super::parse;
 pub struct Entry {
     /// Its name.
     pub name: String,
-    /// What it says.
+    /// The parsed check.
     pub check: Check,
-    /// Where.
+    /// File and line.
     pub place: Place,
 }
 
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_by_file_line_and_rule() {
+    fn mistake_is_reported_by_file_line_and_rule() {
         for (text, wanted) in [
             (
                 "a: role:b\nb: role:c or\n",
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_rules_are_told_at_once() {
+    fn all_wrong_rules_are_reported_at_once() {
         let told = told("a: x\nb: role:c\nc: y\n");
         assert_eq!(told.lines().count(), 2, "{told}");
     }

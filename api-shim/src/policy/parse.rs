@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_told() {
+    fn ambiguous_rule_is_an_error() {
         for (text, told) in [
             ("member", "'member' is no check: it has no ':'"),
             ("@ @", "'and' or 'or' is missing before '@'"),

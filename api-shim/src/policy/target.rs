@@ -37,9 +37,9 @@ pub enum Target<'a> {
     Caller(&'a RequestContext),
     /// A resource with all its attributes.
     Resource(&'a dyn Resource),
-    /// Any attributes.
+    /// Attributes from a map.
     Values(&'a Map<String, Value>),
-    /// Nothing in particular.
+    /// No resource: no attributes.
     Nothing,
 }
 

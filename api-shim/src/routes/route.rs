@@ -12,7 +12,7 @@ use crate::validation::body::Field;
 use crate::validation::patch::Rules;
 use crate::validation::query::Argument;
 
-/// One route.
+/// A row of the table of routes.
 #[derive(Clone, Copy)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Route {
@@ -20,12 +20,12 @@ pub struct Route {
     pub path: &'static str,
     /// Unique: what generated clients call it.
     pub name: &'static str,
-    /// As a sentence.
+    /// What it does, as a sentence for the API document.
     pub about: &'static str,
     pub since: Version,
     pub query: &'static [Argument],
     pub body: Body,
-    pub answer: Answer,
+    pub answer: ResponseKind,
     /// Errors besides those that all routes of its kind can have.
     pub faults: &'static [u16],
     serve: fn() -> MethodRouter<Arc<App>>,
@@ -44,7 +44,7 @@ pub enum Body {
 
 /// What a success answers.
 #[derive(Clone, Copy)]
-pub enum Answer {
+pub enum ResponseKind {
     /// A status without a body.
     Empty(u16),
     /// What is done, by its uuid.
@@ -61,7 +61,7 @@ pub enum Answer {
     Never,
 }
 
-impl Answer {
+impl ResponseKind {
     /// Its status; `None` where there is no success.
     pub fn status(self) -> Option<u16> {
         match self {
@@ -92,7 +92,7 @@ impl Route {
             .filter(move |rule| rule.operations().contains(&operation))
     }
 
-    /// Who serves it.
+    /// Its handler.
     pub fn handler(&self) -> MethodRouter<Arc<App>> {
         (self.serve)()
     }
@@ -137,7 +137,7 @@ pub(super) const fn route(
     path: &'static str,
     name: &'static str,
     about: &'static str,
-    answer: Answer,
+    answer: ResponseKind,
     serve: fn() -> MethodRouter<Arc<App>>,
 ) -> Route {
     Route {

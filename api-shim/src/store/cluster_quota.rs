@@ -1,7 +1,7 @@
-//! How many clusters a project may have, and how many it has: those in the database, and those that were promised.
+//! The cluster quota of a project: its clusters in the database, and its reservations for pending creates.
 //!
 //! A conductor makes the row of a new cluster after the client has got its 202. Who only counted rows would let in as
-//! many as ask at the same time. So each promise is written down first ([`reserve`]), in a transaction that holds the
+//! many as ask at the same time. So each pending create is reserved first ([`reserve`]), in a transaction that holds the
 //! project's row locked while it counts: rows and reservations together, which is never too few, and one by one where
 //! that leaves no room. It holds among all API processes on one database, whatever kind of conductor makes the clusters.
 //! Not kept by it: a Python API beside us, which counts rows only.
@@ -14,12 +14,11 @@ use magnum_db::write::cluster_reservations as write;
 use magnum_db::{AnyConnection, Database, DbError, lock, read};
 use magnum_telemetry::field;
 
-use super::{Failure, reading};
-use crate::faults::ApiFault;
+use super::{StoreError, reading};
 
-/// Refuses when the project has as many clusters as it may have: by its own limit, else by `default_limit`. Without
-/// those that were promised: only [`reserve`] is sure.
-pub async fn check(database: &Database, project_id: String, default_limit: u32) -> Result<(), ApiFault> {
+/// Refuses when the project's quota is used up: by its own limit, else by `default_limit`. Does not count
+/// reservations: only [`reserve`] is sure.
+pub async fn check(database: &Database, project_id: String, default_limit: u32) -> Result<(), StoreError> {
     reading(database, move |connection| {
         let used = read::clusters::count(connection, Some(&project_id))?;
         let limit = limit_of(connection, &project_id, default_limit)?;
@@ -28,18 +27,18 @@ pub async fn check(database: &Database, project_id: String, default_limit: u32) 
     .await
 }
 
-/// As many clusters as the project may have.
+/// The project's limit.
 fn limit_of(connection: &mut AnyConnection, project_id: &str, default_limit: u32) -> Result<i64, DbError> {
     let quota = read::records::find_quota(connection, project_id, "Cluster")?;
     Ok(quota.map_or_else(|| i64::from(default_limit), |quota| i64::from(quota.hard_limit)))
 }
 
-/// Refuses when there are that many.
-fn refuse_beyond(limit: i64, used: i64) -> Result<(), Failure> {
+/// Refuses when the limit is reached.
+fn refuse_beyond(limit: i64, used: i64) -> Result<(), StoreError> {
     if used < limit {
         return Ok(());
     }
-    Err(Failure::Told(Fault::new(
+    Err(StoreError::Refused(Fault::new(
         Exception::ResourceLimitExceeded,
         format!(
             "Resource limit exceeded: You have reached the maximum clusters per project, {limit}. You may delete a \
@@ -48,18 +47,18 @@ fn refuse_beyond(limit: i64, used: i64) -> Result<(), Failure> {
     )))
 }
 
-/// Reserves a place for a cluster, or refuses as [`check`] does. Unless it is kept, the place is free again after
-/// `lasts`.
+/// Reserves a place for a cluster, or refuses as [`check`] does. Unless it is extended by [`keep`], the reservation
+/// expires after `lasts`.
 pub async fn reserve(
     database: &Database,
     project_id: &str,
     cluster: &ClusterUuid,
     default_limit: u32,
     lasts: Duration,
-) -> Result<(), ApiFault> {
+) -> Result<(), StoreError> {
     loop {
         let (project, uuid) = (project_id.to_owned(), cluster.clone());
-        let reserved: Result<bool, Failure> = database
+        let reserved: Result<bool, StoreError> = database
             .transaction(move |connection| {
                 if !lock::project(connection, &project)? {
                     return Ok(false);
@@ -85,8 +84,7 @@ pub async fn reserve(
     }
 }
 
-/// How many clusters a project has and was promised, to the last one: a reservation whose time is over does not count
-/// and is removed, and one that is a row already, since its conductor knows nothing of reservations, counts once.
+/// The exact number of clusters and reservations of a project: an expired reservation does not count and is removed, and one that is a row already, since its conductor knows nothing of reservations, counts once.
 fn counted(connection: &mut AnyConnection, project_id: &str) -> Result<i64, DbError> {
     let reserved = read::cluster_reservations::of_project(connection, project_id)?;
     write::remove(connection, &reserved.past)?;
@@ -94,7 +92,7 @@ fn counted(connection: &mut AnyConnection, project_id: &str) -> Result<i64, DbEr
     Ok(rows.saturating_add(i64::try_from(reserved.open.len()).unwrap_or(i64::MAX)))
 }
 
-/// Keeps the place for as long as the cluster's request may wait in the queue: its 202 is about to be sent.
+/// Extends the reservation to as long as the request may wait in the queue: its 202 is about to be sent.
 pub async fn keep(database: &Database, cluster: &ClusterUuid, lasts: Duration) {
     let uuid = cluster.clone();
     let kept = database
@@ -103,18 +101,18 @@ pub async fn keep(database: &Database, cluster: &ClusterUuid, lasts: Duration) {
     if let Err(error) = kept {
         tracing::warn!(
             { field::CLUSTER } = %cluster, error = %error,
-            "the place of a cluster that was promised is not kept for long: its project may exceed its quota"
+            "the quota reservation of an accepted cluster could not be extended: its project may exceed its quota"
         );
     }
 }
 
-/// Gives the place back: the cluster was not promised.
+/// Removes the reservation: the request was not accepted.
 pub async fn release(database: &Database, cluster: &ClusterUuid) {
     let uuid = cluster.to_string();
     let released = database
         .run(move |connection| write::remove(connection, &[uuid]))
         .await;
     if let Err(error) = released {
-        tracing::debug!({ field::CLUSTER } = %cluster, error = %error, "a place is free again later");
+        tracing::debug!({ field::CLUSTER } = %cluster, error = %error, "the quota reservation could not be removed; it expires");
     }
 }

@@ -10,8 +10,7 @@ use magnum_db::read::{self, SortKey};
 use magnum_db::write::cluster_templates::Written;
 use magnum_db::{AnyConnection, Database, DbError, lock, write};
 
-use super::{Failure, Ident, only, page_of, reading};
-use crate::faults::ApiFault;
+use super::{Ident, StoreError, only, page_of, reading};
 use crate::validation::query::Paging;
 
 /// The template with this uuid or name, if it is visible to the caller.
@@ -19,7 +18,7 @@ pub async fn find(
     database: &Database,
     context: &RequestContext,
     ident: String,
-) -> Result<ClusterTemplate, ApiFault> {
+) -> Result<ClusterTemplate, StoreError> {
     look_up(database, context, ident, false).await
 }
 
@@ -28,7 +27,7 @@ pub async fn find_or_number(
     database: &Database,
     context: &RequestContext,
     ident: String,
-) -> Result<ClusterTemplate, ApiFault> {
+) -> Result<ClusterTemplate, StoreError> {
     look_up(database, context, ident, true).await
 }
 
@@ -37,7 +36,7 @@ async fn look_up(
     context: &RequestContext,
     ident: String,
     numbers: bool,
-) -> Result<ClusterTemplate, ApiFault> {
+) -> Result<ClusterTemplate, StoreError> {
     let visibility = Visibility::of(context);
     reading(database, move |connection| {
         let number = ident.parse::<i32>().ok().filter(|_| numbers);
@@ -69,7 +68,7 @@ pub async fn page(
     database: &Database,
     context: &RequestContext,
     paging: Paging,
-) -> Result<Vec<ClusterTemplate>, ApiFault> {
+) -> Result<Vec<ClusterTemplate>, StoreError> {
     let visibility = Visibility::of(context);
     reading(database, move |connection| {
         let after = match &paging.marker {
@@ -89,13 +88,16 @@ pub async fn page(
 }
 
 /// Inserts a template and returns it as its row is.
-pub async fn insert(database: &Database, mut template: ClusterTemplate) -> Result<ClusterTemplate, ApiFault> {
+pub async fn insert(
+    database: &Database,
+    mut template: ClusterTemplate,
+) -> Result<ClusterTemplate, StoreError> {
     template.created_at = Some(clock::row_now());
-    let done: Result<ClusterTemplate, Failure> = database
+    database
         .transaction(move |connection| {
             match write::cluster_templates::insert(connection, &template) {
                 Err(DbError::UniqueViolation { .. }) => {
-                    return Err(Failure::Told(Fault::new(
+                    return Err(StoreError::Refused(Fault::new(
                         Exception::ClusterTemplateAlreadyExists,
                         format!("A ClusterTemplate with UUID {} already exists.", template.uuid),
                     )));
@@ -104,8 +106,7 @@ pub async fn insert(database: &Database, mut template: ClusterTemplate) -> Resul
             }
             row_of(connection, &template.uuid)
         })
-        .await;
-    Ok(done?)
+        .await
 }
 
 /// Writes what changed and returns the template as its row is. `None`: the row is not as it was `before`, and
@@ -114,8 +115,8 @@ pub async fn update(
     database: &Database,
     before: ClusterTemplate,
     after: ClusterTemplate,
-) -> Result<Option<ClusterTemplate>, ApiFault> {
-    let done: Result<Option<ClusterTemplate>, Failure> = database
+) -> Result<Option<ClusterTemplate>, StoreError> {
+    database
         .transaction(move |connection| {
             if lock::cluster_template(connection, &before.uuid)?
                 && row_of(connection, &before.uuid)? != before
@@ -126,22 +127,20 @@ pub async fn update(
             told(&written, &before.uuid)?;
             row_of(connection, &before.uuid).map(Some)
         })
-        .await;
-    Ok(done?)
+        .await
 }
 
 /// Deletes a template that no cluster uses.
-pub async fn delete(database: &Database, uuid: TemplateUuid) -> Result<(), ApiFault> {
-    let done: Result<(), Failure> = database
+pub async fn delete(database: &Database, uuid: TemplateUuid) -> Result<(), StoreError> {
+    database
         .transaction(move |connection| {
             let written = write::cluster_templates::delete(connection, &uuid)?;
             Ok(told(&written, &uuid)?)
         })
-        .await;
-    Ok(done?)
+        .await
 }
 
-fn row_of(connection: &mut AnyConnection, uuid: &TemplateUuid) -> Result<ClusterTemplate, Failure> {
+fn row_of(connection: &mut AnyConnection, uuid: &TemplateUuid) -> Result<ClusterTemplate, StoreError> {
     let row = read::cluster_templates::find_by_uuid(connection, &Visibility::all(), uuid)?;
     Ok(row.ok_or_else(|| Fault::cluster_template_not_found(uuid.as_str()))?)
 }

@@ -9,10 +9,8 @@ use magnum_common::model::{Cluster, ClusterTemplate, NodeCounts, NodeGroup, Role
 use magnum_db::read::{self, SortKey, Tenancy};
 use magnum_db::{AnyConnection, Database, DbError};
 
-use super::{Failure, Ident, only, page_of, reading};
-use crate::faults::ApiFault;
+use super::{Ident, StoreError, only, page_of, reading};
 use crate::validation::query::Paging;
-use crate::views::cluster::Parts;
 
 /// Clusters, each with the number of its nodes.
 pub type CountedClusters = Vec<(Cluster, NodeCounts)>;
@@ -20,20 +18,21 @@ pub type CountedClusters = Vec<(Cluster, NodeCounts)>;
 /// A page of clusters with what belongs to them.
 #[derive(Debug)]
 pub struct ClusterPage {
-    /// In order.
+    /// The clusters, in the order of the list.
     pub clusters: Vec<Cluster>,
     node_groups: HashMap<ClusterUuid, Vec<NodeGroup>>,
     templates: HashMap<TemplateUuid, ClusterTemplate>,
 }
 
 impl ClusterPage {
-    /// One of the clusters, with its node groups and its template.
-    pub fn parts<'a>(&'a self, cluster: &'a Cluster) -> Parts<'a> {
-        Parts {
-            cluster,
-            node_groups: self.node_groups.get(&cluster.uuid).map_or(&[], Vec::as_slice),
-            template: self.templates.get(&cluster.cluster_template_id),
-        }
+    /// The node groups of one of the clusters.
+    pub fn node_groups_of(&self, cluster: &Cluster) -> &[NodeGroup] {
+        self.node_groups.get(&cluster.uuid).map_or(&[], Vec::as_slice)
+    }
+
+    /// The template of one of the clusters, unless it was deleted.
+    pub fn template_of(&self, cluster: &Cluster) -> Option<&ClusterTemplate> {
+        self.templates.get(&cluster.cluster_template_id)
     }
 }
 
@@ -42,7 +41,7 @@ pub async fn page(
     database: &Database,
     context: &RequestContext,
     paging: Paging,
-) -> Result<CountedClusters, ApiFault> {
+) -> Result<CountedClusters, StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
         let clusters = list(connection, &tenancy, &paging)?;
@@ -61,7 +60,7 @@ pub async fn detailed_page(
     database: &Database,
     context: &RequestContext,
     paging: Paging,
-) -> Result<ClusterPage, ApiFault> {
+) -> Result<ClusterPage, StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
         let clusters = list(connection, &tenancy, &paging)?;
@@ -74,7 +73,11 @@ pub async fn detailed_page(
     .await
 }
 
-fn list(connection: &mut AnyConnection, tenancy: &Tenancy, paging: &Paging) -> Result<Vec<Cluster>, Failure> {
+fn list(
+    connection: &mut AnyConnection,
+    tenancy: &Tenancy,
+    paging: &Paging,
+) -> Result<Vec<Cluster>, StoreError> {
     let after = match &paging.marker {
         None => None,
         Some(marker) => {
@@ -115,7 +118,7 @@ fn templates_of(
 pub struct FoundCluster {
     pub cluster: Cluster,
     pub node_groups: Vec<NodeGroup>,
-    /// Whoever may see it: a cluster must not vanish with its template.
+    /// Regardless of its visibility: a cluster must not vanish with its template.
     pub template: Option<ClusterTemplate>,
 }
 
@@ -124,7 +127,7 @@ pub async fn find(
     database: &Database,
     context: &RequestContext,
     ident: String,
-) -> Result<FoundCluster, ApiFault> {
+) -> Result<FoundCluster, StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| look_up(connection, &tenancy, &ident)).await
 }
@@ -134,7 +137,7 @@ pub(super) fn look_up(
     connection: &mut AnyConnection,
     tenancy: &Tenancy,
     ident: &str,
-) -> Result<FoundCluster, Failure> {
+) -> Result<FoundCluster, StoreError> {
     let found = match Ident::of(ident) {
         Ident::Uuid(uuid) => {
             let uuid = ClusterUuid::from(uuid);
@@ -171,13 +174,13 @@ impl FoundCluster {
     }
 }
 
-/// Whether there is such a cluster, whoever owns it.
+/// Whether there is such a cluster, in any project.
 pub(super) fn row_exists(connection: &mut AnyConnection, uuid: &ClusterUuid) -> Result<bool, DbError> {
     Ok(read::clusters::find_by_uuid(connection, &Tenancy::All, uuid)?.is_some())
 }
 
 /// Whether a conductor has made the row yet.
-pub async fn exists(database: &Database, uuid: ClusterUuid) -> Result<bool, ApiFault> {
+pub async fn exists(database: &Database, uuid: ClusterUuid) -> Result<bool, StoreError> {
     let found = database
         .run(move |connection| read::clusters::find_by_uuid(connection, &Tenancy::All, &uuid))
         .await?;

@@ -7,8 +7,7 @@ use magnum_common::model::Federation;
 use magnum_db::Database;
 use magnum_db::read::{self, SortKey, Tenancy};
 
-use super::{Ident, only, page_of, reading};
-use crate::faults::ApiFault;
+use super::{Ident, StoreError, only, page_of, reading};
 use crate::validation::query::Paging;
 
 fn not_found(ident: &str) -> Fault {
@@ -23,7 +22,7 @@ pub async fn page(
     database: &Database,
     context: &RequestContext,
     paging: Paging,
-) -> Result<Vec<Federation>, ApiFault> {
+) -> Result<Vec<Federation>, StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
         let after = match &paging.marker {
@@ -45,7 +44,7 @@ pub async fn find(
     database: &Database,
     context: &RequestContext,
     ident: String,
-) -> Result<Federation, ApiFault> {
+) -> Result<Federation, StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
         let found = match Ident::of(&ident) {
@@ -68,7 +67,7 @@ pub async fn member(
     database: &Database,
     context: &RequestContext,
     uuid: String,
-) -> Result<ClusterUuid, ApiFault> {
+) -> Result<ClusterUuid, StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
         let found = match Ident::of(&uuid) {

@@ -8,8 +8,7 @@ use magnum_db::read::{self, SortKey, Tenancy};
 use magnum_db::{AnyConnection, Database, DbError};
 
 use super::clusters::{self, FoundCluster};
-use super::{Ident, page_of, reading};
-use crate::faults::ApiFault;
+use super::{Ident, StoreError, page_of, reading};
 use crate::validation::query::Paging;
 
 /// One page of the groups of a cluster, of one role or of all, with the cluster's uuid.
@@ -19,7 +18,7 @@ pub async fn page(
     cluster: String,
     role: Option<String>,
     paging: Paging,
-) -> Result<(ClusterUuid, Vec<NodeGroup>), ApiFault> {
+) -> Result<(ClusterUuid, Vec<NodeGroup>), StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
         let cluster = clusters::look_up(connection, &tenancy, &cluster)?.cluster.uuid;
@@ -48,7 +47,7 @@ pub async fn find(
     context: &RequestContext,
     cluster: String,
     group: String,
-) -> Result<(FoundCluster, NodeGroup), ApiFault> {
+) -> Result<(FoundCluster, NodeGroup), StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
         let found = clusters::look_up(connection, &tenancy, &cluster)?;
@@ -60,7 +59,7 @@ pub async fn find(
 }
 
 /// Whether the cluster has a group of this name.
-pub async fn has(database: &Database, cluster: ClusterUuid, name: String) -> Result<bool, ApiFault> {
+pub async fn has(database: &Database, cluster: ClusterUuid, name: String) -> Result<bool, StoreError> {
     reading(database, move |connection| {
         let found = read::node_groups::find_by_name(connection, &Tenancy::All, &cluster, &name)?;
         Ok(found.is_some())
@@ -73,7 +72,7 @@ pub async fn exists(
     database: &Database,
     cluster: ClusterUuid,
     uuid: NodeGroupUuid,
-) -> Result<bool, ApiFault> {
+) -> Result<bool, StoreError> {
     reading(database, move |connection| {
         let found = read::node_groups::find_by_uuid(connection, &Tenancy::All, &cluster, &uuid)?;
         Ok(found.is_some())

@@ -1,6 +1,6 @@
 //! What happened to a cluster: its operations in the conductors' journal.
 //!
-//! A cluster that exists shows its operations to whoever may see it. Of one that is gone the journal may still know:
+//! A cluster that exists shows its operations to callers who may see it. Of one that is gone the journal may still know:
 //! whoever had it (the project that its creation names) sees all of its operations; where the creation is forgotten
 //! already, a project sees those that it has asked for itself. So an administrator's work on a foreign cluster does not
 //! make it the administrator's project's.
@@ -16,8 +16,7 @@ use magnum_db::read::{SortDir, Tenancy};
 use magnum_db::{AnyConnection, Database, DbError};
 use serde_json::{Value, json};
 
-use super::{Failure, Ident, clusters, reading};
-use crate::faults::ApiFault;
+use super::{Ident, StoreError, clusters, reading};
 use crate::policy::Resource;
 use crate::validation::query::{Direction, Paging, bad_sort_key};
 
@@ -27,11 +26,11 @@ const MOST_EVENTS: u32 = 10_000;
 /// A page of operations.
 #[derive(Debug)]
 pub struct OperationsPage {
-    /// Whose.
+    /// The cluster.
     pub cluster: ClusterUuid,
-    /// Whose the cluster is, or was: what a policy rule is asked about.
-    pub owner: Owned,
-    /// In order.
+    /// Its owner, for policy rules.
+    pub owner: ClusterOwner,
+    /// The operations, in the order of the list.
     pub operations: Vec<Operation>,
     events: HashMap<String, Vec<OperationEvent>>,
 }
@@ -43,21 +42,21 @@ impl OperationsPage {
     }
 }
 
-/// A cluster, as a policy rule sees it.
+/// The owner of a cluster, for policy rules.
 #[derive(Debug)]
-pub enum Owned {
-    /// As it is.
+pub enum ClusterOwner {
+    /// The cluster exists.
     Cluster(Box<Cluster>),
-    /// Only the journal knows it.
+    /// The cluster was deleted: the owner is known from the journal only.
     Gone {
-        /// Whose it was.
+        /// Its project.
         project_id: Option<String>,
-        /// Who made it.
+        /// The user who created it.
         user_id: Option<String>,
     },
 }
 
-impl Resource for Owned {
+impl Resource for ClusterOwner {
     fn attribute(&self, name: &str) -> Option<Value> {
         match (self, name) {
             (Self::Cluster(cluster), _) => cluster.attribute(name),
@@ -68,11 +67,11 @@ impl Resource for Owned {
     }
 }
 
-/// Whose operations may be shown.
+/// The cluster whose operations are listed, and the tenant scope of the list.
 struct Subject {
     cluster: ClusterUuid,
-    owner: Owned,
-    asked_by: Tenancy,
+    owner: ClusterOwner,
+    scope: Tenancy,
 }
 
 /// One page of the operations of the cluster with this uuid or name.
@@ -81,7 +80,7 @@ pub async fn page(
     context: &RequestContext,
     ident: String,
     paging: Paging,
-) -> Result<OperationsPage, ApiFault> {
+) -> Result<OperationsPage, StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
         if !["id", "created_at"].contains(&paging.sort_key.as_str()) {
@@ -91,7 +90,7 @@ pub async fn page(
         let Subject {
             cluster,
             owner,
-            asked_by,
+            scope,
         } = subject(connection, &tenancy, &ident)?;
         let after = match &paging.marker {
             None => None,
@@ -112,7 +111,7 @@ pub async fn page(
                 Direction::Descending => SortDir::Desc,
             },
         };
-        let found = operations::of_cluster(connection, &cluster, &asked_by, &page)?;
+        let found = operations::of_cluster(connection, &cluster, &scope, &page)?;
         let uuids: Vec<&str> = found.iter().map(|operation| operation.uuid.as_str()).collect();
         let mut events: HashMap<String, Vec<OperationEvent>> = HashMap::new();
         for event in operations::events(connection, &uuids, MOST_EVENTS)? {
@@ -131,17 +130,17 @@ pub async fn page(
     .await
 }
 
-fn subject(connection: &mut AnyConnection, tenancy: &Tenancy, ident: &str) -> Result<Subject, Failure> {
+fn subject(connection: &mut AnyConnection, tenancy: &Tenancy, ident: &str) -> Result<Subject, StoreError> {
     let not_found = match clusters::look_up(connection, tenancy, ident) {
         Ok(found) => {
             let cluster = found.cluster;
             return Ok(Subject {
                 cluster: cluster.uuid.clone(),
-                owner: Owned::Cluster(Box::new(cluster)),
-                asked_by: Tenancy::All,
+                owner: ClusterOwner::Cluster(Box::new(cluster)),
+                scope: Tenancy::All,
             });
         }
-        Err(Failure::Told(fault)) if fault.code() == 404 => Failure::Told(fault),
+        Err(StoreError::Refused(fault)) if fault.code() == 404 => StoreError::Refused(fault),
         Err(other) => return Err(other),
     };
     let Ident::Uuid(uuid) = Ident::of(ident) else {
@@ -161,7 +160,7 @@ fn gone(
     tenancy: &Tenancy,
     cluster: ClusterUuid,
 ) -> Result<Option<Subject>, DbError> {
-    let (asked_by, shown) = match operations::creation(connection, &cluster)? {
+    let (scope, shown) = match operations::creation(connection, &cluster)? {
         Some(creation) if owns(tenancy, &creation) => (Tenancy::All, Some(creation)),
         Some(_) => return Ok(None),
         None => {
@@ -176,11 +175,11 @@ fn gone(
     };
     Ok(shown.map(|operation| Subject {
         cluster,
-        owner: Owned::Gone {
+        owner: ClusterOwner::Gone {
             project_id: operation.project_id,
             user_id: operation.user_id,
         },
-        asked_by,
+        scope,
     }))
 }
 

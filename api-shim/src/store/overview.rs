@@ -9,8 +9,7 @@ use magnum_db::read::announced_drivers::{self, AnnouncedDriver};
 use magnum_db::read::operations::{self, Operation};
 use magnum_db::read::{clusters, records};
 
-use super::reading;
-use crate::faults::ApiFault;
+use super::{StoreError, reading};
 
 /// The state of the deployment.
 #[derive(Debug, Default)]
@@ -34,7 +33,11 @@ impl Overview {
 }
 
 /// Looks at everything; of each kind of operation, at most `most`.
-pub async fn look(database: &Database, announced_within: Duration, most: u32) -> Result<Overview, ApiFault> {
+pub async fn look(
+    database: &Database,
+    announced_within: Duration,
+    most: u32,
+) -> Result<Overview, StoreError> {
     reading(database, move |connection| {
         let (open, failed) = operations::open_and_failed(connection, most)?;
         let mut uuids: Vec<&str> = open

@@ -8,8 +8,7 @@ use magnum_db::read::records as read;
 use magnum_db::write::quotas as write;
 use magnum_db::{AnyConnection, Database};
 
-use super::{Failure, page_of, reading};
-use crate::faults::ApiFault;
+use super::{StoreError, page_of, reading};
 use crate::validation::query::Paging;
 
 fn not_found(what: &str) -> Fault {
@@ -28,7 +27,7 @@ pub async fn page(
     database: &Database,
     project: Option<String>,
     paging: Paging,
-) -> Result<Vec<Quota>, ApiFault> {
+) -> Result<Vec<Quota>, StoreError> {
     reading(database, move |connection| {
         let after = match &paging.marker {
             None => None,
@@ -49,7 +48,11 @@ pub async fn page(
 }
 
 /// A project's own limit of a resource, if one was set.
-pub async fn find(database: &Database, project: String, resource: String) -> Result<Option<Quota>, ApiFault> {
+pub async fn find(
+    database: &Database,
+    project: String,
+    resource: String,
+) -> Result<Option<Quota>, StoreError> {
     // PostgreSQL cannot be asked for a text with a NUL character, and no row has one.
     if project.contains('\0') || resource.contains('\0') {
         return Ok(None);
@@ -66,8 +69,8 @@ pub async fn insert(
     project: String,
     resource: String,
     hard_limit: i32,
-) -> Result<Quota, ApiFault> {
-    let done: Result<Quota, Failure> = database
+) -> Result<Quota, StoreError> {
+    database
         .transaction(move |connection| {
             let quota = Quota {
                 id: None,
@@ -78,15 +81,14 @@ pub async fn insert(
                 updated_at: None,
             };
             if !write::insert(connection, &quota)? {
-                return Err(Failure::Told(Fault::new(
+                return Err(StoreError::Refused(Fault::new(
                     Exception::QuotaAlreadyExists,
                     format!("Quota for project {project} already exists for resource {resource}."),
                 )));
             }
             row_of(connection, &project, &resource)
         })
-        .await;
-    Ok(done?)
+        .await
 }
 
 /// Sets another limit and returns the quota as its row is.
@@ -95,11 +97,11 @@ pub async fn update(
     project: String,
     resource: String,
     hard_limit: i32,
-) -> Result<Quota, ApiFault> {
+) -> Result<Quota, StoreError> {
     if project.contains('\0') || resource.contains('\0') {
         return Err(missing(&project, &resource).into());
     }
-    let done: Result<Quota, Failure> = database
+    database
         .transaction(move |connection| {
             let before = row_of(connection, &project, &resource)?;
             let after = Quota {
@@ -111,16 +113,15 @@ pub async fn update(
             }
             row_of(connection, &project, &resource)
         })
-        .await;
-    Ok(done?)
+        .await
 }
 
 /// Takes a quota away: from then on the default holds.
-pub async fn delete(database: &Database, project: String, resource: String) -> Result<(), ApiFault> {
+pub async fn delete(database: &Database, project: String, resource: String) -> Result<(), StoreError> {
     if project.contains('\0') || resource.contains('\0') {
         return Err(missing(&project, &resource).into());
     }
-    let done: Result<(), Failure> = database
+    database
         .transaction(move |connection| {
             if write::delete(connection, &project, &resource)? {
                 Ok(())
@@ -128,11 +129,10 @@ pub async fn delete(database: &Database, project: String, resource: String) -> R
                 Err(missing(&project, &resource).into())
             }
         })
-        .await;
-    Ok(done?)
+        .await
 }
 
-fn row_of(connection: &mut AnyConnection, project: &str, resource: &str) -> Result<Quota, Failure> {
+fn row_of(connection: &mut AnyConnection, project: &str, resource: &str) -> Result<Quota, StoreError> {
     let found = read::find_quota(connection, project, resource)?;
     Ok(found.ok_or_else(|| missing(project, resource))?)
 }

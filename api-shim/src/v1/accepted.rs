@@ -1,25 +1,24 @@
-//! Waiting until a conductor has accepted what a 202 promises.
+//! Waiting until a conductor has accepted a request.
 
 use std::time::Duration;
 
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
 use magnum_telemetry::field;
 
-use crate::faults::ApiFault;
 use crate::state::App;
-use crate::store;
+use crate::store::{self, StoreError};
 
-const FIRST_LOOK: Duration = Duration::from_millis(5);
-const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+const FIRST_DELAY: Duration = Duration::from_millis(5);
+const MAX_DELAY: Duration = Duration::from_millis(250);
 
-/// What shall be there.
+/// The row that a conductor creates when it accepts the request.
 #[derive(Debug)]
-pub(super) enum Promised<'a> {
+pub(super) enum AcceptedRow<'a> {
     Cluster(&'a ClusterUuid),
     NodeGroup(&'a ClusterUuid, &'a NodeGroupUuid),
 }
 
-impl Promised<'_> {
+impl AcceptedRow<'_> {
     fn ids(&self) -> (&ClusterUuid, Option<&NodeGroupUuid>) {
         match self {
             Self::Cluster(uuid) => (uuid, None),
@@ -27,7 +26,7 @@ impl Promised<'_> {
         }
     }
 
-    async fn is_there(&self, app: &App) -> Result<bool, ApiFault> {
+    async fn exists(&self, app: &App) -> Result<bool, StoreError> {
         match self {
             Self::Cluster(uuid) => store::clusters::exists(&app.database, (*uuid).clone()).await,
             Self::NodeGroup(cluster, uuid) => {
@@ -37,28 +36,31 @@ impl Promised<'_> {
     }
 }
 
-/// Waits until a conductor has made the row, looking again after ever longer pauses, at most
-/// `[api] accept_wait` long, and says whether it was seen. An outage of the database ends the wait early: the request
-/// is safe in its queue. Where the option says not to wait, nobody looks.
-pub(super) async fn wait(app: &App, promised: Promised<'_>) -> bool {
+/// Waits until the row exists, for at most `[api] accept_wait`, and returns whether it does. Looks it up after growing
+/// delays. An outage of the database ends the wait early: the request is safe in its queue. Without a wait there is no
+/// look-up.
+pub(super) async fn wait(app: &App, row: AcceptedRow<'_>) -> bool {
     if app.accept_wait.is_zero() {
         return false;
     }
     let wait = async {
-        let mut pause = FIRST_LOOK;
+        let mut delay = FIRST_DELAY;
         loop {
-            tokio::time::sleep(pause).await;
-            match promised.is_there(app).await {
-                Ok(false) => pause = (pause * 2).min(LONGEST_PAUSE),
+            tokio::time::sleep(delay).await;
+            match row.exists(app).await {
+                Ok(false) => delay = (delay * 2).min(MAX_DELAY),
                 Ok(true) => break true,
-                Err(_) => break false,
+                Err(error) => {
+                    tracing::warn!(error = %error, "the wait for a conductor ends early");
+                    break false;
+                }
             }
         }
     };
     tokio::time::timeout(app.accept_wait, wait)
         .await
         .unwrap_or_else(|_| {
-            let (cluster, node_group) = promised.ids();
+            let (cluster, node_group) = row.ids();
             tracing::warn!(
                 { field::CLUSTER } = %cluster,
                 { field::NODE_GROUP } = node_group.map(tracing::field::display),

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::{Rule, Target};
-use crate::request::{Body, Call, Ident};
+use crate::request::{ApiRequest, Body, Ident};
 use crate::state::App;
 use crate::store;
 use crate::store::clusters::FoundCluster;
@@ -36,7 +36,7 @@ fn accepted(found: &FoundCluster) -> Accepted {
 /// `POST /v1/clusters/{ident}/actions/resize`
 pub async fn resize(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
     body: Body,
 ) -> Result<Accepted, ApiFault> {
@@ -48,7 +48,7 @@ pub async fn resize(
         actions::RESIZE_FIELDS,
     )?;
     let wanted = actions::resize(&given, call.version)?;
-    call.widen(Rule::ClusterResizeAllProjects)?;
+    call.allow_all_projects(Rule::ClusterResizeAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
     let target = Target::of(&found.cluster);
     call.authorize(Rule::ClusterResize, &target)?;
@@ -67,7 +67,7 @@ pub async fn resize(
 /// The group that is meant: the named one, else the default workers.
 async fn group_of(
     app: &App,
-    call: &Call,
+    call: &ApiRequest,
     found: &FoundCluster,
     named: Option<&str>,
 ) -> Result<NodeGroup, ApiFault> {
@@ -125,7 +125,7 @@ async fn check_driver(
 /// `POST /v1/clusters/{ident}/actions/upgrade`
 pub async fn upgrade(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
     body: Body,
 ) -> Result<Accepted, ApiFault> {
@@ -144,7 +144,7 @@ pub async fn upgrade(
         .into());
     }
     let wanted = actions::upgrade(&given);
-    call.widen(Rule::ClusterUpgradeAllProjects)?;
+    call.allow_all_projects(Rule::ClusterUpgradeAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
     let target = Target::of(&found.cluster);
     call.authorize(Rule::ClusterUpgrade, &target)?;

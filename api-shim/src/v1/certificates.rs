@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::faults::ApiFault;
 use crate::policy::{Rule, Target};
-use crate::request::{Body, Call, Ident, Idents};
+use crate::request::{ApiRequest, Body, Ident, Idents};
 use crate::state::App;
 use crate::store::clusters::FoundCluster;
 use crate::validation::body::Kind;
@@ -23,8 +23,13 @@ use crate::validation::{body, certificate as rules};
 use crate::{store, views};
 
 /// The cluster, if the caller may do what `rule` says with its certificates.
-async fn cluster(app: &App, call: &mut Call, rule: Rule, ident: String) -> Result<FoundCluster, ApiFault> {
-    call.widen(match rule {
+async fn cluster(
+    app: &App,
+    call: &mut ApiRequest,
+    rule: Rule,
+    ident: String,
+) -> Result<FoundCluster, ApiFault> {
+    call.allow_all_projects(match rule {
         Rule::CertificateCreate => Rule::CertificateCreateAllProjects,
         Rule::CertificateRotateCa => Rule::CertificateRotateCaAllProjects,
         _ => Rule::CertificateGetAllProjects,
@@ -40,7 +45,7 @@ pub const ARGUMENTS: &[Argument] = &[Argument::new("ca_cert_type", Kind::Choice(
 /// `GET /v1/certificates/{cluster}`
 pub async fn show(
     State(app): State<Arc<App>>,
-    call: Call,
+    call: ApiRequest,
     Ident(ident): Ident,
 ) -> Result<Json<Value>, ApiFault> {
     let arguments = call.arguments(ARGUMENTS)?;
@@ -51,7 +56,7 @@ pub async fn show(
 /// `GET /v1/certificates/{cluster}/{ca_cert_type}`
 pub async fn show_kind(
     State(app): State<Arc<App>>,
-    call: Call,
+    call: ApiRequest,
     Idents(ident, kind): Idents,
 ) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
@@ -60,7 +65,7 @@ pub async fn show_kind(
 
 async fn authority(
     app: &App,
-    mut call: Call,
+    mut call: ApiRequest,
     ident: String,
     kind: Option<String>,
 ) -> Result<Json<Value>, ApiFault> {
@@ -85,7 +90,7 @@ async fn authority(
 /// `POST /v1/certificates`. A cluster that is not there is the client's mistake (400): the path is there.
 pub async fn sign(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
     call.arguments(&[])?;
@@ -117,7 +122,7 @@ pub async fn sign(
 /// `PATCH /v1/certificates/{cluster}`: all certificates of the cluster anew.
 pub async fn rotate(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
     call.arguments(&[])?;

@@ -19,7 +19,7 @@ use crate::cloud::{Findings, Inquiry, Named};
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::{Rule, Target};
-use crate::request::{Body, Call, Ident};
+use crate::request::{ApiRequest, Body, Ident};
 use crate::state::App;
 use crate::validation::query::{PAGING, Paging};
 use crate::validation::{body, cluster_template as rules, names, patch};
@@ -27,18 +27,23 @@ use crate::views::collection::Page;
 use crate::{store, views};
 
 /// `GET /v1/clustertemplates`
-pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<Value>>, ApiFault> {
+pub async fn list(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Page<Value>>, ApiFault> {
     page(&app, call, Rule::ClusterTemplateGetAll, "clustertemplates").await
 }
 
 /// `GET /v1/clustertemplates/detail`
-pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<Value>>, ApiFault> {
+pub async fn detail(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Page<Value>>, ApiFault> {
     page(&app, call, Rule::ClusterTemplateDetail, "clustertemplates/detail").await
 }
 
-async fn page(app: &App, mut call: Call, rule: Rule, resource: &str) -> Result<Json<Page<Value>>, ApiFault> {
+async fn page(
+    app: &App,
+    mut call: ApiRequest,
+    rule: Rule,
+    resource: &str,
+) -> Result<Json<Page<Value>>, ApiFault> {
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
-    call.widen(match rule {
+    call.allow_all_projects(match rule {
         Rule::ClusterTemplateDetail => Rule::ClusterTemplateDetailAllProjects,
         _ => Rule::ClusterTemplateGetAllAllProjects,
     })?;
@@ -62,11 +67,11 @@ async fn page(app: &App, mut call: Call, rule: Rule, resource: &str) -> Result<J
 /// `GET /v1/clustertemplates/{ident}`
 pub async fn show(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
 ) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
-    call.widen(Rule::ClusterTemplateGetOneAllProjects)?;
+    call.allow_all_projects(Rule::ClusterTemplateGetOneAllProjects)?;
     let template = store::cluster_templates::find(&app.database, &call.context, ident).await?;
     // A public template belongs to every reader.
     let target = if template.public {
@@ -85,7 +90,7 @@ pub async fn show(
 /// `POST /v1/clustertemplates`
 pub async fn create(
     State(app): State<Arc<App>>,
-    call: Call,
+    call: ApiRequest,
     body: Body,
 ) -> Result<(StatusCode, [(HeaderName, String); 1], Json<Value>), ApiFault> {
     call.arguments(&[])?;
@@ -95,7 +100,7 @@ pub async fn create(
         rules::refuse_driver(&given)?;
     }
     call.authorize_own(Rule::ClusterTemplateCreate)?;
-    call.owns_what_it_makes()?;
+    call.project_of_new_resource()?;
 
     let mut template = new_template(&given, &call);
     rules::check_coe(&template, given.contains_key("coe"))?;
@@ -122,7 +127,7 @@ pub async fn create(
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(view)))
 }
 
-fn new_template(given: &Map<String, Value>, call: &Call) -> ClusterTemplate {
+fn new_template(given: &Map<String, Value>, call: &ApiRequest) -> ClusterTemplate {
     let uuid = match given.get("uuid").and_then(Value::as_str) {
         // Magnum lets clients choose it.
         Some(uuid) => TemplateUuid::from(uuid),
@@ -136,7 +141,7 @@ fn new_template(given: &Map<String, Value>, call: &Call) -> ClusterTemplate {
     template
 }
 
-fn authorize_publish(call: &Call) -> Result<(), Fault> {
+fn authorize_publish(call: &ApiRequest) -> Result<(), Fault> {
     call.authorize_own(Rule::ClusterTemplatePublish).map_err(|_| {
         Fault::new(
             Exception::ClusterTemplatePublishDenied,
@@ -156,7 +161,7 @@ fn check_root_disks(app: &App, found: &Findings, template: &ClusterTemplate) -> 
         return Ok(());
     }
     let size = rules::boot_volume_size(&template.labels)?;
-    found.check_root_disks(size.unwrap_or(app.default_boot_volume_size))
+    Ok(found.check_root_disks(size.unwrap_or(app.default_boot_volume_size))?)
 }
 
 /// Gives the template the driver that will build from it, and the distribution it was chosen for.
@@ -179,13 +184,13 @@ async fn resolve_driver(
 /// `PATCH /v1/clustertemplates/{ident}`
 pub async fn update(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
     body: Body,
 ) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
     let patch = patch::read(&body.json("patch")?, &rules::PATCH_RULES)?;
-    call.widen(Rule::ClusterTemplateUpdateAllProjects)?;
+    call.allow_all_projects(Rule::ClusterTemplateUpdateAllProjects)?;
     let inquiry = app.cloud.inquire(&call.context);
     let mut ident = ident;
     for _ in 0..PATCH_ATTEMPTS {
@@ -210,7 +215,7 @@ const PATCH_ATTEMPTS: usize = 10;
 /// Applies a patch to the template as it was read; `None` when it is no longer so.
 async fn apply(
     app: &App,
-    call: &Call,
+    call: &ApiRequest,
     inquiry: &Inquiry,
     patch: &patch::Patch,
     before: ClusterTemplate,
@@ -243,7 +248,7 @@ async fn apply(
     }
     found.check_existence()?;
     check_root_disks(app, &found, &after)?;
-    store::cluster_templates::update(&app.database, before, after).await
+    Ok(store::cluster_templates::update(&app.database, before, after).await?)
 }
 
 /// The template with the patch applied. The patch sees what a client of this version sees.
@@ -295,11 +300,11 @@ async fn image_again(
 /// `DELETE /v1/clustertemplates/{ident}`
 pub async fn delete(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
 ) -> Result<StatusCode, ApiFault> {
     call.arguments(&[])?;
-    call.widen(Rule::ClusterTemplateDeleteAllProjects)?;
+    call.allow_all_projects(Rule::ClusterTemplateDeleteAllProjects)?;
     let template = store::cluster_templates::find(&app.database, &call.context, ident).await?;
     let target = Target::of(&template);
     call.authorize(Rule::ClusterTemplateDelete, &target)?;

@@ -18,25 +18,25 @@ use magnum_common::model::ClusterTemplate;
 use magnum_drivers::{ImageProperties, check_distro};
 use serde_json::{Value, json};
 
-use super::accepted::{self, Promised};
+use super::accepted::{self, AcceptedRow};
 use crate::cloud::{Inquiry, Named};
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::{Rule, Target};
-use crate::request::{Body, Call, Ident};
+use crate::request::{ApiRequest, Body, Ident};
 use crate::state::App;
 use crate::validation::body::Kind;
 use crate::validation::cluster::create::NewCluster;
 use crate::validation::cluster::status::Change;
 use crate::validation::query::{Argument, PAGING, Paging};
 use crate::validation::{body, cluster, cluster_template, patch};
-use crate::views::cluster::{LONG, Parts, SINGLE};
+use crate::views::cluster::{ClusterParts, LONG, SINGLE};
 use crate::{store, views};
 
 /// `GET /v1/clusters`
-pub async fn list(State(app): State<Arc<App>>, mut call: Call) -> Result<Response, ApiFault> {
+pub async fn list(State(app): State<Arc<App>>, mut call: ApiRequest) -> Result<Response, ApiFault> {
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
-    call.widen(Rule::ClusterGetAllAllProjects)?;
+    call.allow_all_projects(Rule::ClusterGetAllAllProjects)?;
     call.authorize_own(Rule::ClusterGetAll)?;
     let page = store::clusters::page(&app.database, &call.context, paging.clone()).await?;
     let items = page
@@ -49,15 +49,22 @@ pub async fn list(State(app): State<Arc<App>>, mut call: Call) -> Result<Respons
 }
 
 /// `GET /v1/clusters/detail`
-pub async fn detail(State(app): State<Arc<App>>, mut call: Call) -> Result<Response, ApiFault> {
+pub async fn detail(State(app): State<Arc<App>>, mut call: ApiRequest) -> Result<Response, ApiFault> {
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
-    call.widen(Rule::ClusterDetailAllProjects)?;
+    call.allow_all_projects(Rule::ClusterDetailAllProjects)?;
     call.authorize_own(Rule::ClusterDetail)?;
     let page = store::clusters::detailed_page(&app.database, &call.context, paging.clone()).await?;
     let items = page
         .clusters
         .iter()
-        .map(|cluster| views::cluster::full(page.parts(cluster), &call.base, LONG, call.version))
+        .map(|cluster| {
+            let parts = ClusterParts {
+                cluster,
+                node_groups: page.node_groups_of(cluster),
+                template: page.template_of(cluster),
+            };
+            views::cluster::full(parts, &call.base, LONG, call.version)
+        })
         .collect();
     let last = page.clusters.last().map(|cluster| cluster.uuid.as_str());
     let page = views::collection::page(&call.base, "clusters/detail", "clusters", items, last, &paging);
@@ -67,15 +74,15 @@ pub async fn detail(State(app): State<Arc<App>>, mut call: Call) -> Result<Respo
 /// `GET /v1/clusters/{ident}`
 pub async fn show(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
 ) -> Result<Response, ApiFault> {
     call.arguments(&[])?;
-    call.widen(Rule::ClusterGetOneAllProjects)?;
+    call.allow_all_projects(Rule::ClusterGetOneAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
     let target = Target::of(&found.cluster);
     call.authorize(Rule::ClusterGet, &target)?;
-    let parts = Parts {
+    let parts = ClusterParts {
         cluster: &found.cluster,
         node_groups: &found.node_groups,
         template: found.template.as_ref(),
@@ -86,14 +93,14 @@ pub async fn show(
 /// `POST /v1/clusters`
 pub async fn create(
     State(app): State<Arc<App>>,
-    call: Call,
+    call: ApiRequest,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
     call.arguments(&[])?;
     let given = body::read(cluster::ARGUMENT, &body.json(cluster::ARGUMENT)?, cluster::FIELDS)?;
     cluster::create::check_counts(&given, call.version)?;
     call.authorize_own(Rule::ClusterCreate)?;
-    let project_id = call.owns_what_it_makes()?.to_owned();
+    let project_id = call.project_of_new_resource()?.to_owned();
 
     let template = template_for(&app, &call, cluster::create::template_ident(&given)).await?;
     let new = cluster::create::compose(&given, &template, &call.context);
@@ -106,18 +113,18 @@ pub async fn create(
     cluster::create::check_composed(&new, &template)?;
     resolved.driver.master_size.check(new.master_count)?;
     if let Err(fault) = check_use(&app, &call, &inquiry, &new, &template).await {
-        // A full quota is told before anything that is wrong with the request. Where nothing is, the promise finds it.
+        // A used-up quota is reported before anything that is wrong with the request; the reservation checks it for good.
         store::cluster_quota::check(&app.database, project_id, app.max_clusters_per_project).await?;
         return Err(fault);
     }
-    promise(&app, &call, &project_id, &new).await?;
+    reserve_and_publish(&app, &call, &project_id, &new).await?;
     Ok((StatusCode::ACCEPTED, Json(json!({"uuid": new.cluster.uuid}))))
 }
 
 /// Whether the caller may use the template, and the cluster can be built in the cloud.
 async fn check_use(
     app: &App,
-    call: &Call,
+    call: &ApiRequest,
     inquiry: &Inquiry,
     new: &NewCluster,
     template: &ClusterTemplate,
@@ -130,16 +137,21 @@ async fn check_use(
 }
 
 /// Hands the cluster to the conductors, within the project's quota, and waits until one has accepted it.
-async fn promise(app: &App, call: &Call, project_id: &str, new: &NewCluster) -> Result<(), ApiFault> {
+async fn reserve_and_publish(
+    app: &App,
+    call: &ApiRequest,
+    project_id: &str,
+    new: &NewCluster,
+) -> Result<(), ApiFault> {
     let (uuid, limit) = (&new.cluster.uuid, app.max_clusters_per_project);
-    store::cluster_quota::reserve(&app.database, project_id, uuid, limit, app.reservation_first).await?;
+    store::cluster_quota::reserve(&app.database, project_id, uuid, limit, app.first_reservation).await?;
     if let Err(error) = app.conductor.cluster_create(&call.context, new).await {
         if !error.is_open() {
             store::cluster_quota::release(&app.database, uuid).await;
         }
         return Err(error.into());
     }
-    if !accepted::wait(app, Promised::Cluster(uuid)).await {
+    if !accepted::wait(app, AcceptedRow::Cluster(uuid)).await {
         store::cluster_quota::keep(&app.database, uuid, app.reservation_timeout).await;
     }
     Ok(())
@@ -147,12 +159,12 @@ async fn promise(app: &App, call: &Call, project_id: &str, new: &NewCluster) -> 
 
 /// The template of a new cluster. One that does not exist is the client's mistake (400) up to 1.9 and a missing
 /// resource (404) after that.
-async fn template_for(app: &App, call: &Call, ident: String) -> Result<ClusterTemplate, ApiFault> {
+async fn template_for(app: &App, call: &ApiRequest, ident: String) -> Result<ClusterTemplate, ApiFault> {
     match store::cluster_templates::find_or_number(&app.database, &call.context, ident).await {
-        Err(fault) if fault.status() == StatusCode::NOT_FOUND && call.version < Version::ZERO_NODES => {
-            Err(fault.with_status(StatusCode::BAD_REQUEST))
+        Err(error) if error.is_not_found() && call.version < Version::ZERO_NODES => {
+            Err(ApiFault::from(error).with_status(StatusCode::BAD_REQUEST))
         }
-        other => other,
+        other => Ok(other?),
     }
 }
 
@@ -171,7 +183,7 @@ async fn check_cloud(
         check_distro(&image)?;
     }
     found.check_existence()?;
-    found.check_key_pair()
+    Ok(found.check_key_pair()?)
 }
 
 /// The template's image; none for an old template without one.
@@ -207,7 +219,7 @@ pub const UPDATE_ARGUMENTS: &[Argument] =
 /// `PATCH /v1/clusters/{ident}`
 pub async fn update(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
@@ -216,7 +228,7 @@ pub async fn update(
         .boolean("rollback")?
         .unwrap_or(false);
     let patch = patch::read(&body.json("patch")?, &cluster::PATCH_RULES)?;
-    call.widen(Rule::ClusterUpdateAllProjects)?;
+    call.allow_all_projects(Rule::ClusterUpdateAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
     let target = Target::of(&found.cluster);
     call.authorize(Rule::ClusterUpdate, &target)?;
@@ -234,11 +246,11 @@ pub async fn update(
 /// `DELETE /v1/clusters/{ident}`. Allowed in every status.
 pub async fn delete(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
 ) -> Result<StatusCode, ApiFault> {
     call.arguments(&[])?;
-    call.widen(Rule::ClusterDeleteAllProjects)?;
+    call.allow_all_projects(Rule::ClusterDeleteAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
     let target = Target::of(&found.cluster);
     call.authorize(Rule::ClusterDelete, &target)?;

@@ -12,20 +12,20 @@ use serde_json::{Value, json};
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::Rule;
-use crate::request::{Call, Ident};
+use crate::request::{ApiRequest, Ident};
 use crate::state::App;
 use crate::store;
 
 /// `PATCH /v1/credentials/{cluster}`
 pub async fn rotate(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
     call.since(Version::CREDENTIALS, "credentials")?;
     call.arguments(&[])?;
     call.authorize_own(Rule::CredentialRotate)?;
-    call.widen(Rule::CredentialRotateAllProjects)?;
+    call.allow_all_projects(Rule::CredentialRotateAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
     app.conductor
         .credential_rotate(&call.context, &found.cluster)

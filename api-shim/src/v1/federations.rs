@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::faults::ApiFault;
 use crate::policy::{Rule, Target};
-use crate::request::{Body, Call, Ident};
+use crate::request::{ApiRequest, Body, Ident};
 use crate::state::App;
 use crate::validation::body::Kind;
 use crate::validation::patch::{self, Membership};
@@ -24,7 +24,7 @@ use crate::views::collection::Page;
 use crate::{store, views};
 
 /// `GET /v1/federations`
-pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<Value>>, ApiFault> {
+pub async fn list(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Page<Value>>, ApiFault> {
     page(
         &app,
         &call,
@@ -36,7 +36,7 @@ pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<V
 }
 
 /// `GET /v1/federations/detail`
-pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<Value>>, ApiFault> {
+pub async fn detail(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Page<Value>>, ApiFault> {
     page(
         &app,
         &call,
@@ -49,7 +49,7 @@ pub async fn detail(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page
 
 async fn page(
     app: &App,
-    call: &Call,
+    call: &ApiRequest,
     rule: Rule,
     resource: &str,
     view: fn(&Federation, &str) -> Value,
@@ -72,7 +72,7 @@ async fn page(
     )))
 }
 
-async fn find(app: &App, call: &Call, rule: Rule, ident: String) -> Result<Federation, ApiFault> {
+async fn find(app: &App, call: &ApiRequest, rule: Rule, ident: String) -> Result<Federation, ApiFault> {
     let federation = store::federations::find(&app.database, &call.context, ident).await?;
     call.authorize(rule, &Target::of(&federation))?;
     Ok(federation)
@@ -81,7 +81,7 @@ async fn find(app: &App, call: &Call, rule: Rule, ident: String) -> Result<Feder
 /// `GET /v1/federations/{ident}`
 pub async fn show(
     State(app): State<Arc<App>>,
-    call: Call,
+    call: ApiRequest,
     Ident(ident): Ident,
 ) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
@@ -90,7 +90,11 @@ pub async fn show(
 }
 
 /// `POST /v1/federations`: checked as if it could be done, and refused.
-pub async fn create(State(app): State<Arc<App>>, call: Call, body: Body) -> Result<StatusCode, ApiFault> {
+pub async fn create(
+    State(app): State<Arc<App>>,
+    call: ApiRequest,
+    body: Body,
+) -> Result<StatusCode, ApiFault> {
     call.arguments(&[])?;
     let given = body::read(rules::ARGUMENT, &body.json(rules::ARGUMENT)?, rules::FIELDS)?;
     call.authorize_own(Rule::FederationCreate)?;
@@ -105,7 +109,7 @@ pub const UPDATE_ARGUMENTS: &[Argument] = &[Argument::new("rollback", Kind::Bool
 /// `PATCH /v1/federations/{ident}`
 pub async fn update(
     State(app): State<Arc<App>>,
-    call: Call,
+    call: ApiRequest,
     Ident(ident): Ident,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
@@ -135,7 +139,7 @@ pub async fn update(
 /// `DELETE /v1/federations/{ident}`
 pub async fn delete(
     State(app): State<Arc<App>>,
-    call: Call,
+    call: ApiRequest,
     Ident(ident): Ident,
 ) -> Result<StatusCode, ApiFault> {
     call.arguments(&[])?;

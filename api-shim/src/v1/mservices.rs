@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use crate::faults::ApiFault;
 use crate::policy::Rule;
-use crate::request::Call;
+use crate::request::ApiRequest;
 use crate::state::App;
 use crate::{store, views};
 
 /// `GET /v1/mservices`
-pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+pub async fn list(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
     call.authorize_own(Rule::ServiceGetAll)?;
     let services = store::services(&app.database).await?;

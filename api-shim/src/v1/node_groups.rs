@@ -16,12 +16,12 @@ use magnum_common::error::{Exception, Fault};
 use magnum_common::model::Cluster;
 use serde_json::{Map, Value};
 
-use super::accepted::{self, Promised};
+use super::accepted::{self, AcceptedRow};
 use crate::cloud::Named;
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::Rule;
-use crate::request::{Body, Call, Ident, Idents};
+use crate::request::{ApiRequest, Body, Ident, Idents};
 use crate::state::App;
 use crate::validation::body::NAME;
 use crate::validation::cluster::status::{self, Change};
@@ -33,8 +33,8 @@ use crate::{store, views};
 
 /// What every route checks first: the version, then the right to do it in the caller's project. An administrator
 /// is let into the others.
-fn enter(call: &mut Call, rule: Rule) -> Result<(), ApiFault> {
-    call.widen(match rule {
+fn enter(call: &mut ApiRequest, rule: Rule) -> Result<(), ApiFault> {
+    call.allow_all_projects(match rule {
         Rule::NodegroupGetAll => Rule::NodegroupGetAllAllProjects,
         Rule::NodegroupCreate => Rule::NodegroupCreateAllProjects,
         Rule::NodegroupUpdate => Rule::NodegroupUpdateAllProjects,
@@ -50,7 +50,7 @@ pub const ARGUMENTS: &[Argument] = &[MARKER, LIMIT, SORT_KEY, SORT_DIR, Argument
 /// `GET /v1/clusters/{ident}/nodegroups`
 pub async fn list(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(cluster): Ident,
 ) -> Result<Json<Page<Value>>, ApiFault> {
     call.since(Version::NODE_GROUPS, "nodegroups")?;
@@ -81,7 +81,7 @@ pub async fn list(
 /// `GET /v1/clusters/{ident}/nodegroups/{group}`
 pub async fn show(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Idents(cluster, group): Idents,
 ) -> Result<Json<Value>, ApiFault> {
     call.since(Version::NODE_GROUPS, "nodegroups")?;
@@ -95,7 +95,7 @@ pub async fn show(
 /// `POST /v1/clusters/{ident}/nodegroups`
 pub async fn create(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(cluster): Ident,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
@@ -127,7 +127,7 @@ pub async fn create(
     app.conductor
         .nodegroup_create(&call.context, cluster, &new)
         .await?;
-    accepted::wait(&app, Promised::NodeGroup(&cluster.uuid, uuid)).await;
+    accepted::wait(&app, AcceptedRow::NodeGroup(&cluster.uuid, uuid)).await;
     let view = views::node_group::created(&new, cluster, &call.base);
     Ok((StatusCode::ACCEPTED, Json(view)))
 }
@@ -135,7 +135,7 @@ pub async fn create(
 /// Whether the image that the request names is there, and what the group needs besides.
 async fn check_cloud(
     app: &App,
-    call: &Call,
+    call: &ApiRequest,
     given: &Map<String, Value>,
     new: &rules::NewNodeGroup,
 ) -> Result<(), ApiFault> {
@@ -151,7 +151,7 @@ async fn check_cloud(
     let size = cluster_template::boot_volume_size(&new.group.labels)?;
     found.check_root_disks(size.unwrap_or(app.default_boot_volume_size))?;
     image?;
-    found.check_existence()
+    Ok(found.check_existence()?)
 }
 
 /// Whether a cluster is far enough to get another group, and not on its way out.
@@ -168,7 +168,7 @@ fn check_ready(cluster: &Cluster) -> Result<(), Fault> {
 /// `PATCH /v1/clusters/{ident}/nodegroups/{group}`
 pub async fn update(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Idents(cluster, group): Idents,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
@@ -190,7 +190,7 @@ pub async fn update(
 /// `DELETE /v1/clusters/{ident}/nodegroups/{group}`
 pub async fn delete(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Idents(cluster, group): Idents,
 ) -> Result<StatusCode, ApiFault> {
     call.since(Version::NODE_GROUPS, "nodegroups")?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::{Rule, Target};
-use crate::request::{Call, Ident};
+use crate::request::{ApiRequest, Ident};
 use crate::state::App;
 use crate::validation::query::{PAGING, Paging};
 use crate::views::collection::Page;
@@ -23,13 +23,13 @@ const MOST: u32 = 100;
 /// keeps its operations.
 pub async fn list(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(cluster): Ident,
 ) -> Result<Json<Page<Value>>, ApiFault> {
     call.since(Version::OPERATIONS, "operations")?;
     let arguments = call.arguments(PAGING)?;
     let paging = Paging::from_arguments(&arguments, app.max_limit.min(MOST))?;
-    call.widen(Rule::ClusterGetOperationsAllProjects)?;
+    call.allow_all_projects(Rule::ClusterGetOperationsAllProjects)?;
     let page = store::operations::page(&app.database, &call.context, cluster, paging.clone()).await?;
     call.authorize(Rule::ClusterGetOperations, &Target::of(&page.owner))?;
     let view = if call.context.is_admin() {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::faults::ApiFault;
 use crate::policy::Rule;
-use crate::request::{Body, Call, Idents};
+use crate::request::{ApiRequest, Body, Idents};
 use crate::state::App;
 use crate::validation::body::Kind;
 use crate::validation::query::{Argument, LIMIT, NUMBERED_MARKER, Paging, SORT_DIR, SORT_KEY};
@@ -18,7 +18,7 @@ use crate::validation::{body, quota as rules};
 use crate::views::collection::Page;
 use crate::{store, views};
 
-fn authorize(call: &Call, rule: Rule) -> Result<(), ApiFault> {
+fn authorize(call: &ApiRequest, rule: Rule) -> Result<(), ApiFault> {
     Ok(call.authorize_own(rule)?)
 }
 
@@ -32,7 +32,7 @@ pub const ARGUMENTS: &[Argument] = &[
 ];
 
 /// `GET /v1/quotas`: of the caller's project, or of all.
-pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<Value>>, ApiFault> {
+pub async fn list(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Page<Value>>, ApiFault> {
     let arguments = call.arguments(ARGUMENTS)?;
     let paging = Paging::numbered(&arguments, app.max_limit)?;
     let all = arguments.boolean("all_tenants")?.unwrap_or(false);
@@ -57,7 +57,7 @@ pub async fn list(State(app): State<Arc<App>>, call: Call) -> Result<Json<Page<V
 /// only clusters are limited.
 pub async fn show(
     State(app): State<Arc<App>>,
-    call: Call,
+    call: ApiRequest,
     Idents(project, resource): Idents,
 ) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
@@ -80,7 +80,7 @@ pub async fn incomplete() -> ApiFault {
 /// `POST /v1/quotas`
 pub async fn create(
     State(app): State<Arc<App>>,
-    call: Call,
+    call: ApiRequest,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
     call.arguments(&[])?;
@@ -95,7 +95,7 @@ pub async fn create(
 /// `PATCH /v1/quotas/{project}/{resource}`: a plain object, no JSON patch. What the path says counts.
 pub async fn update(
     State(app): State<Arc<App>>,
-    call: Call,
+    call: ApiRequest,
     Idents(project, resource): Idents,
     body: Body,
 ) -> Result<(StatusCode, Json<Value>), ApiFault> {
@@ -111,7 +111,7 @@ pub async fn update(
 /// `DELETE /v1/quotas/{project}/{resource}`
 pub async fn delete(
     State(app): State<Arc<App>>,
-    call: Call,
+    call: ApiRequest,
     Idents(project, resource): Idents,
 ) -> Result<StatusCode, ApiFault> {
     call.arguments(&[])?;

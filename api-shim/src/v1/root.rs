@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::faults::ApiFault;
 use crate::microversion::Version;
-use crate::request::{self, Call};
+use crate::request::{self, ApiRequest};
 use crate::validation::query::Arguments;
 use crate::views;
 
@@ -18,7 +18,7 @@ pub async fn versions(request: Request) -> Result<Json<Value>, ApiFault> {
 }
 
 /// `GET /v1`
-pub async fn v1(call: Call) -> Result<Json<Value>, ApiFault> {
+pub async fn v1(call: ApiRequest) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
     Ok(Json(views::root::v1(&call.base)))
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::faults::ApiFault;
 use crate::policy::Rule;
-use crate::request::Call;
+use crate::request::ApiRequest;
 use crate::state::App;
 use crate::store;
 use crate::validation::body::FREE_TEXT;
@@ -25,7 +25,7 @@ pub const ARGUMENTS: &[Argument] = &[
 pub const COUNTS: &[&str] = &["clusters", "nodes"];
 
 /// `GET /v1/stats`: of one project; for an administrator who names none, of all.
-pub async fn show(State(app): State<Arc<App>>, call: Call) -> Result<Json<Value>, ApiFault> {
+pub async fn show(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Value>, ApiFault> {
     let arguments = call.arguments(ARGUMENTS)?;
     call.authorize_own(Rule::StatsGetAll)?;
     if !arguments

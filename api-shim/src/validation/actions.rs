@@ -57,7 +57,7 @@ const NODE_NAME: usize = 255;
 /// Another size of a node group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resize {
-    /// Nodes wanted.
+    /// Requested number of nodes.
     pub node_count: i32,
     /// Servers that shall go rather than others.
     pub nodes_to_remove: Vec<String>,
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upgrade_goes_node_by_node_unless_told_otherwise() {
+    fn upgrade_batch_size_defaults_to_one_node() {
         let read = |given: Value| upgrade(&body::read(UPGRADE, &given, UPGRADE_FIELDS).unwrap());
         for given in [
             json!({"cluster_template": "t"}),

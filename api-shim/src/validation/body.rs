@@ -25,7 +25,7 @@ pub struct Field {
     pub name: &'static str,
     /// What its value must be.
     pub kind: Kind,
-    /// Who sets it.
+    /// Whether clients may set it.
     pub access: Access,
     /// The first version in which a client may give it.
     pub since: Version,
@@ -103,9 +103,9 @@ pub enum Access {
 pub enum Kind {
     /// Text of so many characters.
     Text {
-        /// At least.
+        /// Minimum.
         min: usize,
-        /// At most.
+        /// Maximum.
         max: usize,
     },
     /// Text of which the contract says nothing more; refused in other words when it is none.
@@ -117,7 +117,7 @@ pub enum Kind {
     ClusterName,
     /// A whole number.
     Integer {
-        /// At least.
+        /// Minimum.
         min: i64,
         /// At most; columns hold 32 bits.
         max: i64,

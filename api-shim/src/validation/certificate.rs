@@ -30,7 +30,7 @@ pub struct Wanted {
     pub cluster: String,
     /// The request, as PEM.
     pub csr: String,
-    /// Whose signature.
+    /// The CA that signs it.
     pub kind: Option<String>,
 }
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_ca_is_told_with_the_known_ones() {
+    fn unknown_ca_error_lists_the_known_ones() {
         for kind in [
             None,
             Some("etcd"),

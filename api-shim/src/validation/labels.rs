@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_column_cannot_hold_is_refused_by_its_size_as_it_is_stored() {
+    fn oversized_labels_are_refused_by_their_stored_size() {
         let long = |text: &str, times| map(&[("a", text.repeat(times).as_str())]);
         assert!(check_size("labels", &long("x", 65_535 - 9)).is_ok());
         let fault = check_size("labels", &long("x", 65_535 - 8)).unwrap_err();

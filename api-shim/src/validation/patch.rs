@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_patch_may_not_touch_is_said_by_path() {
+    fn patch_of_a_protected_path_is_refused_by_path() {
         for path in ["/uuid", "/created_at", "/stack_id"] {
             assert_eq!(
                 one("replace", path, &json!("x")),
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_patches_are_told_element_by_element() {
+    fn malformed_patches_are_reported_element_by_element() {
         let told = |body: Value| patched(&body).unwrap_err();
         assert_eq!(
             told(json!({"node_count": 3})),

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_literal_is_refused_and_never_panics() {
+    fn invalid_literal_is_refused_without_a_panic() {
         for text in [
             "",
             "boom(",

@@ -142,7 +142,7 @@ pub struct Paging {
     pub marker: Option<String>,
     /// At most so many; never more than the service allows.
     pub limit: u32,
-    /// The column.
+    /// The column to sort by.
     pub sort_key: String,
     /// The direction.
     pub direction: Direction,

@@ -49,7 +49,7 @@ pub type View = u8;
 /// A resource as it is shown.
 pub trait Shown: 'static {
     /// What a view is made of.
-    type Parts<'a>;
+    type Source<'a>;
     /// Its attributes, in order.
     const ATTRIBUTES: &'static [Attribute<Self>];
 }
@@ -67,8 +67,8 @@ pub struct Attribute<R: Shown + ?Sized> {
     pub since: Version,
     /// The first version that does not have it any more.
     pub until: Option<Version>,
-    /// `None`: absent.
-    pub value: for<'a, 'b> fn(&'b R::Parts<'a>) -> Option<Cell<'b>>,
+    /// Its value; `None`: the attribute is left out.
+    pub value: for<'a, 'b> fn(&'b R::Source<'a>) -> Option<Cell<'b>>,
 }
 
 impl<R: Shown + ?Sized> Attribute<R> {
@@ -80,14 +80,14 @@ impl<R: Shown + ?Sized> Attribute<R> {
 
 /// A resource as a client of `version` sees it in this view: written straight into the answer.
 pub struct Rendered<'p, R: Shown + ?Sized> {
-    parts: R::Parts<'p>,
+    parts: R::Source<'p>,
     view: View,
     version: Version,
 }
 
 impl<'p, R: Shown> Rendered<'p, R> {
-    /// Of these parts.
-    pub fn new(parts: R::Parts<'p>, view: View, version: Version) -> Self {
+    /// A view of a resource at one microversion.
+    pub fn new(parts: R::Source<'p>, view: View, version: Version) -> Self {
         Self { parts, view, version }
     }
 }
@@ -114,7 +114,7 @@ impl<R: Shown> fmt::Debug for Rendered<'_, R> {
 }
 
 /// The same as a tree, for what is small.
-pub fn render<R: Shown>(parts: R::Parts<'_>, view: View, version: Version) -> Value {
+pub fn render<R: Shown>(parts: R::Source<'_>, view: View, version: Version) -> Value {
     // Keys are texts and values plain, which always makes a tree.
     serde_json::to_value(Rendered::<R>::new(parts, view, version)).unwrap_or_default()
 }

@@ -14,7 +14,7 @@ pub const FULL: View = 1;
 
 /// What a row of the table reads.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct CertificateSource<'a> {
     certificate: &'a Certificate,
     cluster: &'a ClusterUuid,
     base: &'a str,
@@ -25,7 +25,7 @@ pub struct Seen<'a> {
 pub struct CertificateView;
 
 impl Shown for CertificateView {
-    type Parts<'a> = Seen<'a>;
+    type Source<'a> = CertificateSource<'a>;
     attributes! { Self, seen;
         "cluster_uuid": Uuid => seen.cluster;
         "links": Links => links::pair(seen.base, format!("certificates/{}", seen.cluster));
@@ -37,7 +37,7 @@ impl Shown for CertificateView {
 
 /// The certificate of this cluster. What it does not have is left out.
 pub fn show(certificate: &Certificate, cluster: &ClusterUuid, base: &str) -> Value {
-    let seen = Seen {
+    let seen = CertificateSource {
         certificate,
         cluster,
         base,

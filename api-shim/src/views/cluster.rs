@@ -15,7 +15,7 @@ use crate::validation::labels::{self, Difference};
 /// What the long forms are made of.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "the names say it")]
-pub struct Parts<'a> {
+pub struct ClusterParts<'a> {
     pub cluster: &'a Cluster,
     pub node_groups: &'a [NodeGroup],
     pub template: Option<&'a ClusterTemplate>,
@@ -31,8 +31,8 @@ const BOTH: View = LONG | SINGLE;
 
 /// What a row of the table reads.
 #[derive(Debug)]
-pub struct Seen<'a> {
-    parts: Parts<'a>,
+pub struct ClusterSource<'a> {
+    parts: ClusterParts<'a>,
     nodes: NodeCounts,
     base: &'a str,
     labels: Difference,
@@ -43,7 +43,7 @@ pub struct Seen<'a> {
 pub struct ClusterView;
 
 impl Shown for ClusterView {
-    type Parts<'a> = Seen<'a>;
+    type Source<'a> = ClusterSource<'a>;
     attributes! { Self, seen;
         "uuid": Uuid => &seen.parts.cluster.uuid;
         "name" or null: Text => &seen.parts.cluster.name;
@@ -93,8 +93,8 @@ pub fn brief<'a>(
     base: &'a str,
     version: Version,
 ) -> Rendered<'a, ClusterView> {
-    let seen = Seen {
-        parts: Parts {
+    let seen = ClusterSource {
+        parts: ClusterParts {
             cluster,
             node_groups: &[],
             template: None,
@@ -107,9 +107,14 @@ pub fn brief<'a>(
 }
 
 /// A long form: `view` is [`LONG`], or [`SINGLE`], which tells what went wrong, by node group.
-pub fn full<'a>(parts: Parts<'a>, base: &'a str, view: View, version: Version) -> Rendered<'a, ClusterView> {
+pub fn full<'a>(
+    parts: ClusterParts<'a>,
+    base: &'a str,
+    view: View,
+    version: Version,
+) -> Rendered<'a, ClusterView> {
     let difference = |template: &ClusterTemplate| labels::difference(&parts.cluster.labels, &template.labels);
-    let seen = Seen {
+    let seen = ClusterSource {
         parts,
         nodes: NodeCounts::of(parts.node_groups),
         base,
@@ -127,7 +132,7 @@ fn addresses(node_groups: &[NodeGroup], masters: bool) -> Vec<&str> {
 }
 
 /// Only where something failed.
-fn faults(parts: Parts<'_>) -> Option<Value> {
+fn faults(parts: ClusterParts<'_>) -> Option<Value> {
     if !parts.cluster.status.is_some_and(ClusterStatus::is_failed) {
         return None;
     }
@@ -170,7 +175,7 @@ mod tests {
     #[test]
     fn counts_and_addresses_are_sums_over_the_groups() {
         let (cluster, node_groups) = sample();
-        let parts = Parts {
+        let parts = ClusterParts {
             cluster: &cluster,
             node_groups: &node_groups,
             template: None,

@@ -12,7 +12,7 @@ pub const FULL: View = 1;
 
 /// What a row of the table reads.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct ClusterTemplateSource<'a> {
     template: &'a ClusterTemplate,
     base: &'a str,
 }
@@ -22,7 +22,7 @@ pub struct Seen<'a> {
 pub struct TemplateView;
 
 impl Shown for TemplateView {
-    type Parts<'a> = Seen<'a>;
+    type Source<'a> = ClusterTemplateSource<'a>;
     attributes! { Self, seen;
         "uuid": Uuid => &seen.template.uuid;
         "name" or null: Text => &seen.template.name;
@@ -65,7 +65,7 @@ impl Shown for TemplateView {
 
 /// The template as a client of `version` sees it.
 pub fn show(template: &ClusterTemplate, base: &str, version: Version) -> Value {
-    attribute::render::<TemplateView>(Seen { template, base }, FULL, version)
+    attribute::render::<TemplateView>(ClusterTemplateSource { template, base }, FULL, version)
 }
 
 #[cfg(test)]

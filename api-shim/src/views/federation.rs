@@ -14,7 +14,7 @@ pub const FULL: View = 2;
 
 /// What a row of the table reads.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct FederationSource<'a> {
     federation: &'a Federation,
     uuid: &'a str,
     base: &'a str,
@@ -25,7 +25,7 @@ pub struct Seen<'a> {
 pub struct FederationView;
 
 impl Shown for FederationView {
-    type Parts<'a> = Seen<'a>;
+    type Source<'a> = FederationSource<'a>;
     attributes! { Self, seen;
         "uuid": Uuid => seen.uuid;
         "name" or null: Text => &seen.federation.name;
@@ -41,7 +41,7 @@ impl Shown for FederationView {
 }
 
 fn show(federation: &Federation, base: &str, view: View) -> Value {
-    let seen = Seen {
+    let seen = FederationSource {
         federation,
         uuid: federation.uuid.as_deref().unwrap_or_default(),
         base,

@@ -11,7 +11,7 @@ pub const FULL: View = 1;
 
 /// What a row of the table reads.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct MserviceSource<'a> {
     service: &'a MagnumService,
     is_up: bool,
 }
@@ -21,7 +21,7 @@ pub struct Seen<'a> {
 pub struct ServiceView;
 
 impl Shown for ServiceView {
-    type Parts<'a> = Seen<'a>;
+    type Source<'a> = MserviceSource<'a>;
     attributes! { Self, seen;
         "host" or null: Text => &seen.service.host;
         "binary" or null: Text => &seen.service.binary;
@@ -37,7 +37,7 @@ impl Shown for ServiceView {
 
 /// The service at `now`; it counts as down when it was not seen for `down_after` seconds.
 pub fn show(service: &MagnumService, now: Timestamp, down_after: i64) -> Value {
-    let seen = Seen {
+    let seen = MserviceSource {
         service,
         is_up: service.is_up(now, down_after),
     };

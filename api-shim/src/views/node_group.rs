@@ -23,7 +23,7 @@ const BOTH: View = FULL | CREATED;
 
 /// What a row of the table reads.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct NodeGroupSource<'a> {
     group: &'a NodeGroup,
     base: &'a str,
     labels: Difference,
@@ -31,7 +31,7 @@ pub struct Seen<'a> {
     new: Option<&'a NewNodeGroup>,
 }
 
-impl Seen<'_> {
+impl NodeGroupSource<'_> {
     /// In the answer to a create request only what was sent, as null where null was sent.
     fn if_sent<'c>(&self, name: &str, value: impl Into<Cell<'c>>) -> Option<Cell<'c>> {
         match self.new {
@@ -47,7 +47,7 @@ impl Seen<'_> {
 pub struct NodeGroupView;
 
 impl Shown for NodeGroupView {
-    type Parts<'a> = Seen<'a>;
+    type Source<'a> = NodeGroupSource<'a>;
     attributes! { Self, seen;
         "id" or null: Integer, in FULL => &seen.group.id;
         "uuid": Uuid => &seen.group.uuid;
@@ -87,7 +87,7 @@ impl Shown for NodeGroupView {
 
 /// The short form, the same in every version.
 pub fn brief(group: &NodeGroup) -> Value {
-    let seen = Seen {
+    let seen = NodeGroupSource {
         group,
         base: "",
         labels: Difference::default(),
@@ -98,7 +98,7 @@ pub fn brief(group: &NodeGroup) -> Value {
 
 /// The long form, as a client of `version` sees it.
 pub fn full(group: &NodeGroup, cluster: &Cluster, base: &str, version: Version) -> Value {
-    let seen = Seen {
+    let seen = NodeGroupSource {
         group,
         base,
         labels: labels::difference(&group.labels, &cluster.labels),
@@ -109,7 +109,7 @@ pub fn full(group: &NodeGroup, cluster: &Cluster, base: &str, version: Version) 
 
 /// A group that was asked for: what it will be, without what only its row can tell.
 pub fn created(new: &NewNodeGroup, cluster: &Cluster, base: &str) -> Value {
-    let seen = Seen {
+    let seen = NodeGroupSource {
         group: &new.group,
         base,
         labels: labels::difference(&new.group.labels, &cluster.labels),

@@ -1,7 +1,7 @@
-//! An operation: for whoever owns the cluster, and for administrators.
+//! An operation: for the cluster's project, and for administrators.
 //!
 //! Owners see what was asked for, how far it is and how it ended, in the words that the cluster's `status_reason` has.
-//! What failed on the way is told to administrators only, with the conductor and its lease: such texts name hosts and
+//! Failures of attempts are shown to administrators only, with the conductor and its lease: such texts name hosts and
 //! files of the cloud.
 
 use chrono::DateTime;
@@ -12,23 +12,23 @@ use super::attribute::{self, Shown, View, attributes};
 use super::cell::Cell;
 use crate::microversion::Version;
 
-/// For whoever may see the cluster.
+/// For callers who may see the cluster.
 pub const FOR_OWNERS: View = 1;
-/// For whoever runs the cloud.
+/// For administrators.
 pub const FOR_ADMINISTRATORS: View = 2;
 /// What stands in the one view only. The API's document describes both, so it may be absent.
 const ADMIN: View = FOR_ADMINISTRATORS;
 
 /// What a row of the table reads.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct OperationSource<'a> {
     operation: &'a Operation,
     events: &'a [OperationEvent],
     view: View,
     version: Version,
 }
 
-impl Seen<'_> {
+impl OperationSource<'_> {
     fn reason(&self) -> Option<&str> {
         let is_final = self.operation.ended_ms.is_some();
         let reason = self.operation.reason.as_deref();
@@ -51,7 +51,7 @@ impl Seen<'_> {
 pub struct OperationView;
 
 impl Shown for OperationView {
-    type Parts<'a> = Seen<'a>;
+    type Source<'a> = OperationSource<'a>;
     attributes! { Self, seen;
         "uuid": Uuid => &seen.operation.uuid;
         "kind": Text => &seen.operation.kind;
@@ -88,7 +88,7 @@ impl Shown for OperationView {
 pub struct EventView;
 
 impl Shown for EventView {
-    type Parts<'a> = &'a OperationEvent;
+    type Source<'a> = &'a OperationEvent;
     attributes! { Self, event;
         "event": Text => &event.kind;
         "step" or null: Text => &event.step;
@@ -102,7 +102,7 @@ impl Shown for EventView {
 
 /// One operation with what happened to it, in one of the two views.
 pub fn show(operation: &Operation, events: &[OperationEvent], view: View, version: Version) -> Value {
-    let seen = Seen {
+    let seen = OperationSource {
         operation,
         events,
         view,

@@ -19,7 +19,7 @@ pub const ANY: View = SET | DEFAULT;
 pub struct QuotaView;
 
 impl Shown for QuotaView {
-    type Parts<'a> = &'a Quota;
+    type Source<'a> = &'a Quota;
     attributes! { Self, quota;
         "id": Integer, in SET, maybe DEFAULT => quota.id.as_ref();
         "hard_limit": Integer => &quota.hard_limit;

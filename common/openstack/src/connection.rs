@@ -19,42 +19,42 @@ use super::{Endpoint, ServiceError};
 use magnum_common::error::with_causes;
 use magnum_common::secret::Secret;
 
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-/// A service's answers are small; a larger one is not read into memory.
-const LARGEST_ANSWER: usize = 4 * 1024 * 1024;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum size of a response in memory, in bytes: those of services are small.
+const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
 
-/// As whom a service is asked, and where it is.
+/// Authentication of a request: a token, and the catalog with the endpoints for it.
 #[derive(Clone, Copy)]
 pub struct Access<'a> {
-    /// Goes with the request.
+    /// Sent in `X-Auth-Token`.
     pub token: &'a Secret,
-    /// Keystone's catalog, as a token's document has it.
+    /// The service catalog, as in the token's document.
     pub catalog: &'a Value,
 }
 
 /// One request to a service.
 #[derive(Clone)]
-pub struct Ask<'a> {
+pub struct ServiceRequest<'a> {
     /// The service.
     pub endpoint: &'a Endpoint,
-    /// HTTP's.
+    /// HTTP method.
     pub method: Method,
-    /// Begins with a slash and is put behind the endpoint of the catalog.
+    /// Path below the endpoint of the catalog, with a leading slash.
     pub path: &'a str,
-    /// Not encoded yet.
+    /// Query parameters, not percent-encoded.
     pub query: &'a [(&'a str, &'a str)],
-    /// The type of the answer.
+    /// `Accept`: the media type of the response.
     pub accept: &'static str,
-    /// JSON.
+    /// JSON body.
     pub body: Option<&'a Value>,
-    /// Besides the usual ones. Not quoted in errors.
+    /// Additional headers. Not quoted in errors.
     pub headers: &'a [(&'static str, &'a str)],
-    /// The service's words about a refusal may quote the body, so they are left out.
+    /// Whether the body has a secret: the service's text about a refusal may quote it, so errors leave that out.
     pub has_secret: bool,
 }
 
-impl<'a> Ask<'a> {
-    /// For the JSON that is at `path`.
+impl<'a> ServiceRequest<'a> {
+    /// GET of a JSON document.
     pub fn get(endpoint: &'a Endpoint, path: &'a str, query: &'a [(&'a str, &'a str)]) -> Self {
         Self {
             endpoint,
@@ -90,7 +90,7 @@ impl Connection {
     pub fn new(trust: &Trust, timeout: Duration) -> Result<Self, ServiceError> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
-        tcp.set_connect_timeout(Some(CONNECT_WITHIN.min(timeout)));
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT.min(timeout)));
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls::config(trust)?)
             .https_or_http()
@@ -113,27 +113,35 @@ impl Connection {
         }
     }
 
-    /// Asks a service that the catalog has. Any status is an answer.
-    pub async fn ask(&self, access: Access<'_>, ask: &Ask<'_>) -> Result<Response<Bytes>, ServiceError> {
+    /// Sends a request to the service's endpoint in the catalog, and reads the whole response, whatever its status.
+    ///
+    /// # Errors
+    /// The catalog has no such endpoint, the service cannot be reached or verified, or the response is larger than 4 MiB
+    /// or not complete within the time limit.
+    pub async fn send(
+        &self,
+        access: Access<'_>,
+        request: &ServiceRequest<'_>,
+    ) -> Result<Response<Bytes>, ServiceError> {
         let url = format!(
             "{}{}{}",
-            base(access.catalog, ask.endpoint)?,
-            ask.path,
-            encoded(ask.query)
+            base(access.catalog, request.endpoint)?,
+            request.path,
+            encoded(request.query)
         );
-        let mut request = Request::builder()
-            .method(ask.method.clone())
+        let mut http = Request::builder()
+            .method(request.method.clone())
             .uri(url)
             .header("X-Auth-Token", access.token.expose())
-            .header(ACCEPT, ask.accept);
-        for (name, value) in ask.headers {
-            request = request.header(*name, *value);
+            .header(ACCEPT, request.accept);
+        for (name, value) in request.headers {
+            http = http.header(*name, *value);
         }
-        self.send(ask.endpoint.service, request, ask.body).await
+        self.exchange(request.endpoint.service, http, request.body).await
     }
 
-    /// Sends and reads the whole answer, within the limit of time and of size.
-    pub(super) async fn send(
+    /// Sends a request and reads the whole response, within the limits of time and size.
+    pub(super) async fn exchange(
         &self,
         service: &'static str,
         request: Builder,
@@ -153,7 +161,7 @@ impl Connection {
                 .await
                 .map_err(|error| self.failure(service, &error))?;
             let (head, body) = response.into_parts();
-            let body = Limited::new(body, LARGEST_ANSWER)
+            let body = Limited::new(body, MAX_RESPONSE_BYTES)
                 .collect()
                 .await
                 .map_err(|error| self.failure(service, error.as_ref()))?;

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_option_is_named() {
         let told = |change: fn(&mut Settings)| {
             let mut settings = settings();
             change(&mut settings);

@@ -1,4 +1,4 @@
-//! Other OpenStack services, asked as the service user of `[keystone_auth]`, or as whoever has a token.
+//! Other OpenStack services, accessed as the service user of `[keystone_auth]`, or with a caller's token.
 //!
 //! A thin client of our own: `openstack_sdk` knows no key manager, wants a `clouds.yaml` and brings its own idea of
 //! state; what is needed here is one token, one catalog look-up and plain JSON. Over hyper: a connector with
@@ -19,7 +19,7 @@ mod tls;
 mod validation;
 
 pub use catalog::{Endpoint, Root};
-pub use connection::{Access, Ask, Connection};
+pub use connection::{Access, Connection, ServiceRequest};
 pub use credentials::Credentials;
 pub use hyper::Method;
 pub use reply::Reply;

@@ -19,11 +19,17 @@ pub struct Reply {
 
 impl Reply {
     /// The body as JSON.
+    ///
+    /// # Errors
+    /// It is not JSON.
     pub fn json(&self) -> Result<Value, ServiceError> {
         serde_json::from_slice(&self.body).map_err(|_| self.unusable("it is not JSON"))
     }
 
     /// The body as text.
+    ///
+    /// # Errors
+    /// It is not UTF-8.
     pub fn text(self) -> Result<String, ServiceError> {
         String::from_utf8(self.body).map_err(|_| ServiceError::Answer {
             service: self.service,

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::reply::take;
-use super::{Access, Ask, Connection, Credentials, Reply, ServiceError};
+use super::{Access, Connection, Credentials, Reply, ServiceError, ServiceRequest};
 use magnum_common::clock::utc_now;
 use magnum_common::secret::Secret;
 
@@ -56,8 +56,12 @@ impl Session {
         })
     }
 
-    /// Asks a service. Answers of 2xx come back; everything else is an error, 404 a [`ServiceError::NotFound`].
-    pub async fn request(&self, ask: &Ask<'_>) -> Result<Reply, ServiceError> {
+    /// Sends a request to a service as the service user; a rejected token is renewed once.
+    ///
+    /// # Errors
+    /// The session cannot be opened, the service cannot be reached, or its status is not 2xx: for 404 that is
+    /// [`ServiceError::NotFound`].
+    pub async fn request(&self, request: &ServiceRequest<'_>) -> Result<Reply, ServiceError> {
         let mut refused: Option<Arc<Token>> = None;
         loop {
             let token = self.token(refused.as_ref()).await?;
@@ -65,13 +69,18 @@ impl Session {
                 token: &token.id,
                 catalog: &token.catalog,
             };
-            let response = self.connection.ask(access, ask).await?;
+            let response = self.connection.send(access, request).await?;
             if response.status() == StatusCode::UNAUTHORIZED && refused.is_none() {
                 // Revoked, or Keystone forgot it: one more try with a new one.
                 refused = Some(token);
                 continue;
             }
-            return take(ask.endpoint.service, ask.what(), response, ask.has_secret);
+            return take(
+                request.endpoint.service,
+                request.what(),
+                response,
+                request.has_secret,
+            );
         }
     }
 
@@ -113,7 +122,7 @@ impl Session {
             .header(ACCEPT, "application/json");
         let response = self
             .connection
-            .send(KEYSTONE, request, Some(&self.credentials.body()))
+            .exchange(KEYSTONE, request, Some(&self.credentials.body()))
             .await?;
         let id = response
             .headers()

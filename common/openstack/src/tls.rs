@@ -15,20 +15,20 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{AlertDescription, ClientConfig, RootCertStore};
 
 use super::ServiceError;
-use magnum_tls::{Verdict, WithoutAuthorities};
+use magnum_tls::{CertificatePolicy, WithoutAuthorities};
 
-/// Whom we believe, and who we say we are.
+/// TLS towards Keystone and the services: CAs, and our client certificate.
 #[derive(Debug, Clone)]
 pub struct Trust {
     /// The section of `magnum.conf` that this was read from.
     pub section: &'static str,
-    /// CAs of the other end; by default the system's.
+    /// CAs that sign server certificates; by default the system's.
     pub cafile: Option<PathBuf>,
-    /// Our certificate.
+    /// Client certificate, in PEM.
     pub certfile: Option<PathBuf>,
-    /// Its key.
+    /// Private key of the client certificate, in PEM.
     pub keyfile: Option<PathBuf>,
-    /// Whoever answers is believed.
+    /// Disables server certificate verification.
     pub insecure: bool,
 }
 
@@ -39,11 +39,11 @@ pub(super) fn config(trust: &Trust) -> Result<ClientConfig, ServiceError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = if trust.insecure {
         tracing::warn!("[{section}] insecure: the certificates of Keystone and the services are not checked");
-        WithoutAuthorities::new(&provider, Verdict::Accepted)
+        WithoutAuthorities::new(&provider, CertificatePolicy::AcceptAny)
     } else {
         match roots(section, trust.cafile.as_deref())? {
             // Without any CA only http can work; https fails with a reason that names the option.
-            roots if roots.is_empty() => WithoutAuthorities::new(&provider, Verdict::Refused),
+            roots if roots.is_empty() => WithoutAuthorities::new(&provider, CertificatePolicy::RefuseAll),
             roots => WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
                 .build()
                 .map_err(|error| fault("cafile", &error))?,

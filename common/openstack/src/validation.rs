@@ -13,7 +13,7 @@ use magnum_common::retry::RetryPolicy;
 use magnum_common::secret::Secret;
 use magnum_config::{CacheProtection, Settings};
 
-use super::{Ask, Credentials, Endpoint, Root, ServiceError, Session};
+use super::{Credentials, Endpoint, Root, ServiceError, ServiceRequest, Session};
 
 const PATH: &str = "/auth/tokens";
 /// Questions to Keystone at once; more wait for their turn.
@@ -182,12 +182,12 @@ impl Keystone {
             // Without it Keystone refuses application credentials with access rules; who says it must check them.
             ("OpenStack-Identity-Access-Rules", "1"),
         ];
-        let ask = Ask {
+        let request = ServiceRequest {
             headers: &headers,
             has_secret: true,
-            ..Ask::get(&self.endpoint, PATH, &query)
+            ..ServiceRequest::get(&self.endpoint, PATH, &query)
         };
-        match self.session.request(&ask).await {
+        match self.session.request(&request).await {
             Ok(reply) => reply.text().map(Some),
             Err(ServiceError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_done_as_elsewhere_is_said() {
+    fn unsupported_options_are_warned_about() {
         let mut settings = settings();
         let section = &mut settings.keystone_authtoken;
         section.www_authenticate_uri = None;

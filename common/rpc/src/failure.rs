@@ -123,6 +123,8 @@ impl fmt::Display for RemoteFailure {
     }
 }
 
+impl std::error::Error for RemoteFailure {}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -1,4 +1,4 @@
-//! What connections to peers have in common where no authority decides about the other end's certificate.
+//! TLS without a certificate authority: verification of server certificates is disabled, or always fails.
 //!
 //! Roots and client certificates come from the options of each peer; see `rpc` and `openstack`.
 
@@ -9,28 +9,28 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
 
-/// What becomes of every certificate.
+/// What happens to every server certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Whoever answers is believed: encrypted, but not protected against an impostor.
-    Accepted,
-    /// Nobody is: for a system without authorities. Plain connections work.
-    Refused,
+pub enum CertificatePolicy {
+    /// Accepts any: encrypted, but not protected against an impostor.
+    AcceptAny,
+    /// Refuses all: for a system without CAs. Plain connections work.
+    RefuseAll,
 }
 
-/// Has one verdict for all certificates; the handshake's own signatures are checked all the same.
+/// Applies one policy to all certificates; the handshake's own signatures are verified all the same.
 #[derive(Debug)]
 pub struct WithoutAuthorities {
     provider: Arc<CryptoProvider>,
-    verdict: Verdict,
+    policy: CertificatePolicy,
 }
 
 impl WithoutAuthorities {
-    /// A verifier that gives `verdict`, with the signature schemes of `provider`.
-    pub fn new(provider: &Arc<CryptoProvider>, verdict: Verdict) -> Arc<Self> {
+    /// A verifier that applies `policy`, with the signature schemes of `provider`.
+    pub fn new(provider: &Arc<CryptoProvider>, policy: CertificatePolicy) -> Arc<Self> {
         Arc::new(Self {
             provider: Arc::clone(provider),
-            verdict,
+            policy,
         })
     }
 }
@@ -44,9 +44,11 @@ impl ServerCertVerifier for WithoutAuthorities {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        match self.verdict {
-            Verdict::Accepted => Ok(ServerCertVerified::assertion()),
-            Verdict::Refused => Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)),
+        match self.policy {
+            CertificatePolicy::AcceptAny => Ok(ServerCertVerified::assertion()),
+            CertificatePolicy::RefuseAll => {
+                Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use magnum_common::model::StringMap;
 use serde_json::{Value, json};
 
-use super::{StandIn, told};
+use super::{StandIn, fault_of};
 use crate::cloud::{Flavor, Named};
 
 fn flavor(id: &str, name: &str, disk: i64) -> Value {
@@ -43,7 +43,7 @@ async fn a_flavor_is_found_by_id_or_by_name_on_any_page_of_the_list() {
         assert_eq!(inquiry.flavor(ident).await.unwrap(), Some(Flavor { disk }));
     }
     assert_eq!(
-        told(inquiry.flavor("none").await),
+        fault_of(inquiry.flavor("none").await),
         (400, "Unable to find flavor none.".to_owned())
     );
     let lists = cloud
@@ -68,7 +68,7 @@ async fn nothing_is_asked_twice_and_no_ident_leaves_its_place_in_the_path() {
     found.check_root_disks(0).unwrap();
     assert_eq!(cloud.asked().len(), 2, "{:?}", cloud.asked());
     for ident in ["..", "a/b", "../servers", "x?y"] {
-        assert_eq!(told(inquiry.flavor(ident).await).0, 400);
+        assert_eq!(fault_of(inquiry.flavor(ident).await).0, 400);
     }
     let asked = cloud.asked();
     assert_eq!(
@@ -90,7 +90,7 @@ async fn a_flavor_without_a_disk_needs_a_boot_volume() {
     let found = cloud.inquire().look_up(&named).await;
     assert!(found.has_flavors());
     found.check_root_disks(1).unwrap();
-    let (status, text) = told(found.check_root_disks(0));
+    let (status, text) = fault_of(found.check_root_disks(0));
     assert_eq!(status, 400);
     assert!(text.starts_with("Flavor with zero root volume size"), "{text}");
 }
@@ -101,7 +101,7 @@ async fn a_key_pair_is_the_callers_or_missing() {
     cloud.inquire().key_pair("my key").await.unwrap();
     for name in ["other", ".."] {
         assert_eq!(
-            told(cloud.inquire().key_pair(name).await),
+            fault_of(cloud.inquire().key_pair(name).await),
             (404, format!("Unable to find keypair {name}."))
         );
     }
@@ -114,7 +114,7 @@ async fn labels_name_volume_types_that_exist_where_there_is_a_cinder() {
     for name in ["fast", "a", "slow", ""] {
         cloud.inquire().volume_types(&labels(name)).await.unwrap();
     }
-    let (status, text) = told(cloud.inquire().volume_types(&labels("none")).await);
+    let (status, text) = fault_of(cloud.inquire().volume_types(&labels("none")).await);
     assert_eq!(status, 400);
     assert!(
         text.starts_with("Valid volume type could not be found. The label boot_volume_type"),
@@ -129,8 +129,8 @@ async fn a_project_is_keystones_to_know() {
     let cloud = StandIn::start(nova).await;
     cloud.inquire().project("here").await.unwrap();
     assert_eq!(
-        told(cloud.inquire().project("nowhere").await),
+        fault_of(cloud.inquire().project("nowhere").await),
         (404, "The project_id nowhere could not be found.".to_owned())
     );
-    assert_eq!(told(cloud.inquire().project("secret").await).0, 403);
+    assert_eq!(fault_of(cloud.inquire().project("secret").await).0, 403);
 }

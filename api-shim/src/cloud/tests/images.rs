@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{StandIn, told};
+use super::{StandIn, fault_of};
 
 const ID: &str = "00000001-1111-4111-8111-111111111111";
 
@@ -46,9 +46,9 @@ async fn an_image_is_found_by_id_then_by_name_then_among_the_hidden_ones() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_told_apart_or_seen_is_refused_in_magnums_words() {
+async fn ambiguous_or_invisible_image_is_refused_in_magnums_words() {
     let cloud = StandIn::start(glance).await;
-    let find = async |ident: &str| told(cloud.inquire().image(ident).await);
+    let find = async |ident: &str| fault_of(cloud.inquire().image(ident).await);
     assert_eq!(
         find("twin").await,
         (

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{StandIn, told};
+use super::{StandIn, fault_of};
 use crate::cloud::Named;
 
 const INNER: &str = "0000000b-2222-4222-8222-222222222222";
@@ -42,7 +42,7 @@ async fn networks_are_found_by_id_or_name_and_filtered_here_too() {
             Some(INNER)
         );
         assert_eq!(
-            told(inquiry.external_network(ident).await),
+            fault_of(inquiry.external_network(ident).await),
             (400, format!("Unable to find external network {ident}."))
         );
     }
@@ -53,27 +53,27 @@ async fn networks_are_found_by_id_or_name_and_filtered_here_too() {
     );
     let refusals = [
         (
-            told(inquiry.external_network("exits").await),
+            fault_of(inquiry.external_network("exits").await),
             409,
             "Multiple external networks exist with same name 'exits'. Please use the external network ID instead.",
         ),
         (
-            told(inquiry.fixed_network("twin").await),
+            fault_of(inquiry.fixed_network("twin").await),
             409,
             "Multiple networks exist with same name 'twin'. Please use the network ID instead.",
         ),
         (
-            told(inquiry.fixed_network("none").await),
+            fault_of(inquiry.fixed_network("none").await),
             400,
             "Unable to find fixed network none.",
         ),
         (
-            told(inquiry.network_of_subnet("pair").await),
+            fault_of(inquiry.network_of_subnet("pair").await),
             409,
             "Multiple subnets exist with same name 'pair'. Please use the subnet ID instead.",
         ),
         (
-            told(inquiry.network_of_subnet("none").await),
+            fault_of(inquiry.network_of_subnet("none").await),
             400,
             "Unable to find fixed subnet none.",
         ),
@@ -97,7 +97,7 @@ async fn a_fixed_subnet_is_one_of_the_fixed_network() {
     check(Some("inner"), "inner-subnet").await.unwrap();
     check(Some(INNER), "inner-subnet").await.unwrap();
     check(None, "elsewhere").await.unwrap();
-    let (status, text) = told(check(Some("inner"), "elsewhere").await);
+    let (status, text) = fault_of(check(Some("inner"), "elsewhere").await);
     assert_eq!(
         (status, text.as_str()),
         (

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{StandIn, told};
+use super::{StandIn, fault_of};
 use crate::cloud::Named;
 
 fn nothing(_: &str, _: &str) -> (u16, Value) {
@@ -25,9 +25,9 @@ async fn a_service_that_cannot_answer_is_a_503_that_names_it_and_says_no_more() 
         let cloud = StandIn::start(say).await;
         let inquiry = cloud.inquire();
         for (service, outcome) in [
-            ("Glance", told(inquiry.image("x").await)),
-            ("Nova", told(inquiry.flavor("x").await)),
-            ("Neutron", told(inquiry.fixed_network("x").await)),
+            ("Glance", fault_of(inquiry.image("x").await)),
+            ("Nova", fault_of(inquiry.flavor("x").await)),
+            ("Neutron", fault_of(inquiry.fixed_network("x").await)),
         ] {
             assert_eq!(outcome.0, 503, "{}", outcome.1);
             assert!(outcome.1.starts_with(service), "{}", outcome.1);
@@ -43,15 +43,15 @@ async fn a_service_that_cannot_answer_is_a_503_that_names_it_and_says_no_more() 
 #[tokio::test]
 async fn a_list_that_is_not_there_is_not_an_empty_list() {
     let cloud = StandIn::start(nothing).await;
-    assert_eq!(told(cloud.inquire().flavor("x").await).0, 503);
-    assert_eq!(told(cloud.inquire().image("x").await).0, 503);
-    assert_eq!(told(cloud.inquire().network_of_subnet("x").await).0, 503);
+    assert_eq!(fault_of(cloud.inquire().flavor("x").await).0, 503);
+    assert_eq!(fault_of(cloud.inquire().image("x").await).0, 503);
+    assert_eq!(fault_of(cloud.inquire().network_of_subnet("x").await).0, 503);
 }
 
 #[tokio::test]
 async fn a_refused_token_is_a_401_so_that_clients_get_a_new_one() {
     let cloud = StandIn::start(|_, _| (401, json!({}))).await;
-    let (status, text) = told(cloud.inquire().image("x").await);
+    let (status, text) = fault_of(cloud.inquire().image("x").await);
     assert_eq!(status, 401);
     assert!(text.starts_with("Glance does not accept the token"), "{text}");
 }
@@ -70,7 +70,7 @@ async fn all_look_ups_of_a_request_end_within_one_limit() {
     let (image, found) = tokio::join!(inquiry.image("d"), inquiry.look_up(&named));
     let late = inquiry.key_pair("e").await;
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-    for outcome in [told(image), told(found.check_existence()), told(late)] {
+    for outcome in [fault_of(image), fault_of(found.check_existence()), fault_of(late)] {
         assert_eq!(outcome.0, 503, "{}", outcome.1);
     }
 }
@@ -79,13 +79,13 @@ async fn all_look_ups_of_a_request_end_within_one_limit() {
 async fn a_service_that_is_down_or_not_in_the_catalog_is_a_503() {
     let cloud = StandIn::start(nothing).await;
     let inquiry = cloud.inquire_of(&["compute"]);
-    let (status, text) = told(inquiry.image("x").await);
+    let (status, text) = fault_of(inquiry.image("x").await);
     assert_eq!(status, 503);
     assert!(text.contains("Glance cannot be asked"), "{text}");
     let inquiry = cloud.inquire();
     drop(cloud);
     tokio::task::yield_now().await;
-    let (status, text) = told(inquiry.image("x").await);
+    let (status, text) = fault_of(inquiry.image("x").await);
     assert_eq!(status, 503);
     assert!(text.contains("Glance is not available"), "{text}");
 }

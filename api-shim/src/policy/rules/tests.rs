@@ -97,7 +97,7 @@ fn a_credential_is_rotated_by_members_whether_administrators_or_not() {
 }
 
 #[test]
-fn who_has_no_project_owns_nothing_not_even_what_has_no_owner() {
+fn caller_without_project_does_not_own_a_resource_without_owner() {
     let rules = RuleSet::defaults();
     let mut nobody = context(&["reader", "member"]);
     nobody.set("project_id", Value::Null);
@@ -171,7 +171,7 @@ fn old_defaults_hold_besides_until_the_new_ones_are_enforced() {
 }
 
 #[test]
-fn the_scope_of_a_token_counts_unless_told_otherwise() {
+fn token_scope_is_enforced_unless_disabled() {
     let mut system = context(&["admin"]);
     system.set("system_scope", "all".into());
     let own = of("p", "u");
@@ -189,7 +189,7 @@ fn the_scope_of_a_token_counts_unless_told_otherwise() {
 }
 
 #[test]
-fn what_does_not_exist_is_refused_or_left_to_the_default_rule() {
+fn missing_rule_is_refused_or_replaced_by_the_default_rule() {
     let caller = context(&[]);
     let passes = |rules: &RuleSet, name: &str| rules.passes(name, &caller, &Target::Nothing);
     let rules = with("a: rule:nope\n");
@@ -199,7 +199,7 @@ fn what_does_not_exist_is_refused_or_left_to_the_default_rule() {
 }
 
 #[test]
-fn doubtful_rules_are_told_with_their_line() {
+fn doubtful_rules_are_reported_with_their_line() {
     let (_, warnings) = built(
         "\"cluster:gett\": role:a\nmine: role:b\n\"cluster:get\": rule:mine or rule:nope\n\"cluster:get\": rule:mine\n\
          \"cluster:delete\": rule:nobody\n",

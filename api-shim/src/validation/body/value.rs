@@ -96,7 +96,7 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
             Ok(value.clone())
         }
         Kind::ListOfStrings => {
-            // Nulls pass the types, as in Magnum; whoever reads the list says what is missing there.
+            // Nulls pass the types, as in Magnum; the reader of the list reports what is missing there.
             let items = list(field, value, mode, "[{<class 'str'>: <class 'str'>}]")?;
             for item in items.iter().filter(|item| !item.is_null()) {
                 let texts = dictionary(field, item, mode)?.values();

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_comes_from_the_template() {
+    fn omitted_attributes_come_from_the_template() {
         for body in [
             json!({"cluster_template_id": "t"}),
             json!({"cluster_template_id": "t", "keypair": null, "flavor_id": null, "labels": {},
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_wins_and_status_is_ignored() {
+    fn given_attributes_win_and_status_is_ignored() {
         let new = compose_from(&json!({
             "cluster_template_id": "t", "name": "c", "keypair": "k", "node_count": 4, "master_count": 3,
             "create_timeout": null, "labels": {"b": 2}, "merge_labels": true, "floating_ip_enabled": false,

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_gets_its_default() {
+    fn removed_attribute_gets_its_default() {
         let remove = |path: &str| changed(&json!([{"op": "remove", "path": path}]), Version::MAX).unwrap();
         assert_eq!(remove("/max_node_count").max_node_count, None);
         assert_eq!(remove("/min_node_count").min_node_count, 0);

@@ -59,7 +59,7 @@ pub fn check_given(given: &mut Map<String, Value>, version: Version) -> Result<(
 }
 
 /// Composes the group: what the request does not say comes from the cluster, the image from its template. The group
-/// belongs to the cluster's project, whoever makes it.
+/// belongs to the cluster's project, even if another one creates it.
 pub fn compose(
     given: &Map<String, Value>,
     cluster: &Cluster,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_comes_from_the_cluster_and_its_template() {
+    fn omitted_attributes_come_from_the_cluster_and_its_template() {
         for given in [
             json!({"name": "n"}),
             json!({"name": "n", "flavor_id": null, "image_id": null, "labels": null, "role": null,
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_service_sets_is_ignored() {
+    fn read_only_attributes_are_ignored() {
         let new = composed(&json!({
             "name": "n", "uuid": "00000000-dead-4bad-8bad-000000000000", "is_default": true, "id": 7,
             "status": "CREATE_COMPLETE", "version": "v", "cluster_id": "00000000-dead-4bad-8bad-000000000000",

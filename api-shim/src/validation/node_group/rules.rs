@@ -94,7 +94,7 @@ const ALLOWED_LABELS: [&str; 12] = [
     "topology.kubernetes.io/zone",
 ];
 
-/// A kubelet that is told to give itself a label of a reserved prefix does not start.
+/// A kubelet that is configured with a label of a reserved prefix does not start.
 fn check_labels(group: &str, labels: &StringMap) -> Result<(), Fault> {
     let allowed = |key: &str| {
         let Some((prefix, _)) = key.split_once('/') else {

@@ -17,7 +17,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::options::RabbitOptions;
 use crate::transport::TransportError;
-use magnum_tls::{Verdict, WithoutAuthorities};
+use magnum_tls::{CertificatePolicy, WithoutAuthorities};
 
 /// The TLS side of a connection; none without `ssl`.
 pub(super) fn connector(options: &RabbitOptions) -> Result<Option<ClientConfig>, TransportError> {
@@ -41,7 +41,7 @@ pub(super) fn connector(options: &RabbitOptions) -> Result<Option<ClientConfig>,
             tracing::warn!(
                 "[oslo_messaging_rabbit] ssl is on without ssl_ca_file: the broker's certificate is not verified"
             );
-            WithoutAuthorities::new(&provider, Verdict::Accepted)
+            WithoutAuthorities::new(&provider, CertificatePolicy::AcceptAny)
         }
     };
     let builder = ClientConfig::builder_with_provider(provider)

@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use magnum_openstack::{Ask, Credentials, Endpoint, Method, Reply, ServiceError, Session};
+use magnum_openstack::{ServiceRequest, Credentials, Endpoint, Method, Reply, ServiceError, Session};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -227,7 +227,7 @@ impl Client {
         };
         self.session()
             .map_err(|reason| ServiceError::Options(reason.clone()))?
-            .request(&Ask {
+            .request(&ServiceRequest {
                 endpoint: &self.endpoint,
                 method,
                 path: &path,
