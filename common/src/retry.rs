@@ -1,13 +1,14 @@
-//! Delay policy: how long to wait before the next attempt.
+//! Retries: how long to wait before the next attempt, and a loop for work that lives as long as its caller.
 //!
-//! The only file that names the back-off crate. It computes delays and nothing else: the schedule of an
-//! operation lives in the journal (`next_attempt_ms`), so that it survives a restart; reconnect loops ask
-//! [`Delays`] for the next pause and sleep themselves.
+//! The only file that names the back-off crate. The schedule of an operation lives in the journal
+//! (`next_attempt_ms`), so that it survives a restart; it asks [`RetryPolicy::delay_after`]. Work within a process
+//! uses [`RetryPolicy::retry_while`]; a loop with more to do between attempts takes [`Delays`] and sleeps itself.
 
 use std::time::Duration;
 
 use backoff::ExponentialBackoffBuilder;
 use backoff::backoff::Backoff;
+use tokio::time::{Instant, sleep_until};
 
 /// Exponential delays with jitter and a cap.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +37,34 @@ impl RetryPolicy {
         delay
     }
 
+    /// Repeats `attempt`, with this policy's delays between attempts, while `is_retryable` accepts its error.
+    ///
+    /// `is_retryable` decides about kinds of errors, limits and deadlines, and is the place to log a failed attempt.
+    /// Dropping the future ends the retries, also during a delay.
+    ///
+    /// # Errors
+    /// The error of the last attempt, which `is_retryable` did not accept.
+    pub async fn retry_while<T, E, F: Future<Output = Result<T, E>>>(
+        &self,
+        mut attempt: impl FnMut() -> F,
+        mut is_retryable: impl FnMut(&E, Retry) -> bool,
+    ) -> Result<T, E> {
+        let mut delays = self.delays();
+        let mut failures = 0;
+        loop {
+            let error = match attempt().await {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            failures += 1;
+            let at = Instant::now() + delays.next_delay();
+            if !is_retryable(&error, Retry { failures, at }) {
+                return Err(error);
+            }
+            sleep_until(at).await;
+        }
+    }
+
     /// A fresh series of delays, for a loop that holds it.
     pub fn delays(&self) -> Delays {
         Delays(
@@ -48,6 +77,15 @@ impl RetryPolicy {
                 .build(),
         )
     }
+}
+
+/// The retry that is about to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct Retry {
+    /// Number of failed attempts, at least 1.
+    pub failures: u64,
+    /// When the next attempt begins.
+    pub at: Instant,
 }
 
 /// A running series of delays. Never ends.
@@ -93,8 +131,57 @@ mod tests {
         }
     }
 
+    /// Delays of 2, 4, 8, … ms.
+    fn quick() -> RetryPolicy {
+        RetryPolicy {
+            initial: Duration::from_millis(2),
+            ..policy(0.0)
+        }
+    }
+
+    #[tokio::test]
+    async fn attempts_are_repeated_after_each_delay_until_one_succeeds() {
+        let began = Instant::now();
+        let mut attempts = 0;
+        let attempt = || {
+            attempts += 1;
+            std::future::ready(if attempts < 4 { Err(attempts) } else { Ok("done") })
+        };
+        let is_retryable = |error: &u64, retry: Retry| {
+            assert_eq!(*error, retry.failures);
+            true
+        };
+        assert_eq!(quick().retry_while(attempt, is_retryable).await, Ok("done"));
+        assert!(began.elapsed() >= Duration::from_millis(2 + 4 + 8));
+    }
+
+    #[tokio::test]
+    async fn permanent_error_is_not_retried() {
+        let mut attempts = 0;
+        let attempt = || {
+            attempts += 1;
+            std::future::ready(Err::<(), _>("permanent"))
+        };
+        let outcome = quick().retry_while(attempt, |_, _| false).await;
+        assert_eq!((outcome, attempts), (Err("permanent"), 1));
+    }
+
+    #[tokio::test]
+    async fn no_attempt_begins_after_the_deadline() {
+        let deadline = Instant::now() + Duration::from_millis(20);
+        let mut planned = Vec::new();
+        let attempt = || std::future::ready(Err::<(), _>(()));
+        let is_retryable = |(): &(), retry: Retry| {
+            planned.push(retry.at);
+            retry.at < deadline
+        };
+        assert_eq!(quick().retry_while(attempt, is_retryable).await, Err(()));
+        let refused = planned.pop().unwrap();
+        assert!(refused >= deadline && planned.iter().all(|at| *at < deadline));
+    }
+
     #[test]
-    fn a_huge_count_of_failures_is_the_cap_and_not_an_overflow() {
+    fn huge_failure_count_yields_the_cap_without_overflow() {
         assert_eq!(policy(0.0).delay_after(u32::MAX), Duration::from_secs(60));
     }
 }

@@ -6,7 +6,7 @@
 //! restart the conductors, and remove the old line when no operation from before is left open. A line that has
 //! sealed private keys stays for as long as their clusters.
 //!
-//! Guarantees: whoever has the database but not the key file reads nothing and can change nothing unnoticed.
+//! Guarantees: with the database but without the key file, nothing can be read, and nothing changed unnoticed.
 //! Not guaranteed: anything against somebody who can read the key file, which is why it must belong to one
 //! user and be readable by nobody else (checked at every load).
 
@@ -76,7 +76,7 @@ pub enum SealError {
     BadKey {
         /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// Number of the line, from 1.
         line: usize,
     },
     /// No line is a key.
@@ -102,6 +102,9 @@ pub enum SealError {
 
 impl JournalKey {
     /// Reads a key file.
+    ///
+    /// # Errors
+    /// The file cannot be read, others than its owner may read it, or a line is not a key.
     pub fn load(path: &Path) -> Result<Self, SealError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => SealError::Missing {
@@ -122,8 +125,11 @@ impl JournalKey {
         Self::parse(&fs::read_to_string(path).map_err(failed)?, path)
     }
 
-    /// Makes a key file with one random key and mode 0600, unless there is one. Says whether it made one.
-    /// Several processes may do this at once: one of them makes the file, all use it.
+    /// Creates a key file with one random key and mode 0600, unless it exists; returns whether it did. Several
+    /// processes may do this at once: one of them creates the file, all use it.
+    ///
+    /// # Errors
+    /// The file or its folder cannot be written.
     pub fn create_if_missing(path: &Path) -> Result<bool, SealError> {
         let failed = |source| SealError::Io {
             path: path.to_owned(),
@@ -156,7 +162,10 @@ impl JournalKey {
         }
     }
 
-    /// Reads the key file, and makes one first where there is none.
+    /// Reads the key file, and creates one first if there is none.
+    ///
+    /// # Errors
+    /// As [`Self::load`] and [`Self::create_if_missing`].
     pub fn load_or_create(path: &Path) -> Result<Self, SealError> {
         Self::create_if_missing(path)?;
         Self::load(path)
@@ -185,17 +194,26 @@ impl JournalKey {
         Ok(Self { seals, opens })
     }
 
-    /// Seals some bytes of the journal with the first key.
+    /// Encrypts bytes for the journal with the first key.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
     pub fn seal(&self, plain: &[u8]) -> Result<Vec<u8>, SealError> {
         self.seal_for(PURPOSE, plain)
     }
 
-    /// Opens what any of the keys has sealed for the journal.
+    /// Decrypts bytes of the journal that any of the keys has encrypted.
+    ///
+    /// # Errors
+    /// None of the keys fits, or the bytes were changed.
     pub fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         self.open_for(PURPOSE, sealed)
     }
 
-    /// Seals some bytes with the first key, for one purpose: [`Self::open_for`] must name the same.
+    /// Encrypts bytes with the first key, for one purpose: [`Self::open_for`] must name the same.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
     pub fn seal_for(&self, purpose: &[u8], plain: &[u8]) -> Result<Vec<u8>, SealError> {
         let nonce = XNonce::try_generate().map_err(|_| SealError::NoRandomness)?;
         let payload = Payload {
@@ -214,7 +232,10 @@ impl JournalKey {
         Ok(whole)
     }
 
-    /// Opens what any of the keys has sealed for this purpose.
+    /// Decrypts bytes that any of the keys has encrypted for this purpose.
+    ///
+    /// # Errors
+    /// None of the keys fits, the purpose is another one, or the bytes were changed.
     pub fn open_for(&self, purpose: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         let rest = match sealed.split_first() {
             Some((&VERSION, rest)) if rest.len() > NONCE_LENGTH => rest,
@@ -276,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_and_does_not_show_the_text() {
+    fn sealed_text_opens_again_and_is_not_readable() {
         let key = keys(&[&key_line()]);
         let sealed = key.seal(b"auth_token=tok-1").unwrap();
         assert!(!sealed.windows(5).any(|w| w == b"tok-1"));

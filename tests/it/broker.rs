@@ -162,7 +162,7 @@ async fn a_fanout_reaches_every_server_and_pausing_holds_requests_back() -> Resu
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_kept_with_its_reason() -> Result<()> {
+async fn undecodable_message_is_dead_lettered_with_its_reason() -> Result<()> {
     let vhost = rabbitmq::vhost().await?;
     let bed = Bed::new(&vhost.transport_url(), "rabbit_quorum_queue=true")?;
     let mut server = bed.server("one").await?;

@@ -79,7 +79,7 @@ on_every_database! {
         Ok(())
     }
 
-    async fn a_duplicate_key_is_told_apart_and_can_be_passed_over(database: TestDatabase) -> Result<()> {
+    async fn duplicate_key_is_classified_and_can_be_ignored(database: TestDatabase) -> Result<()> {
         let db = probe::migrated(&database).await?;
         db.run(|conn| Ok(insert(conn, "p", 1).map(drop)?)).await?;
         let twice = db.run(|conn| Ok(insert(conn, "p", 2)?)).await;
@@ -229,7 +229,7 @@ async fn a_server_that_went_away_and_came_back_is_used_again() -> Result<()> {
 
 /// The harness's PostgreSQL trusts everybody, so there it is a database that does not exist.
 #[tokio::test]
-async fn a_refused_connection_is_told_at_once_and_not_repeated() -> Result<()> {
+async fn refused_connection_is_reported_at_once_without_a_retry() -> Result<()> {
     let mariadb = TestDatabase::empty(magnum_tests::Backend::Mariadb)
         .await?
         .url()
@@ -251,7 +251,7 @@ async fn a_refused_connection_is_told_at_once_and_not_repeated() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_as_such_and_heals() -> Result<()> {
+async fn full_disk_is_classified_and_heals() -> Result<()> {
     let database = TestDatabase::sqlite()?;
     let db = probe::migrated(&database).await?;
     // A limit on pages is what a full disk looks like to SQLite. One connection, so that the limit holds.

@@ -154,7 +154,7 @@ fn mutated_configuration_files_do_no_harm() {
 }
 
 #[test]
-fn what_is_made_to_grow_does_not() {
+fn inputs_made_to_grow_stay_within_limits() {
     let zeros = vec![b'0'; 64 * 1024 * 1024];
     let mut gzip = ZlibEncoder::new(vec![1 << 2 | 1], flate2::Compression::best());
     gzip.write_all(&zeros).unwrap();

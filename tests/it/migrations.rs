@@ -220,7 +220,7 @@ on_every_database! {
         Ok(())
     }
 
-    async fn an_empty_database_is_told_to_be_upgraded(database: TestDatabase) -> Result<()> {
+    async fn empty_database_is_refused_with_the_command_to_run(database: TestDatabase) -> Result<()> {
         let error = migrate::check(&probe::open(&database).await?).await.unwrap_err().to_string();
         assert!(error.contains("run `magnum-db-manage upgrade`"), "{error}");
         assert_eq!(migrate::version(&section(&database)).await?.magnum, None);

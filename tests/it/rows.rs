@@ -297,7 +297,7 @@ on_every_database! {
     }
 
     /// Read, write again, compare the raw text of every column of every table.
-    async fn what_we_write_is_byte_for_byte_what_magnum_wrote(database: TestDatabase) -> Result<()> {
+    async fn written_rows_are_byte_equal_to_magnums(database: TestDatabase) -> Result<()> {
         let db = sample(&database).await?;
         macro_rules! rewritten {
             ($($table:ident $row:ident $model:ident),*) => {
@@ -572,7 +572,7 @@ on_every_database! {
         Ok(())
     }
 
-    async fn promises_are_counted_and_ended_however_many_there_are(database: TestDatabase) -> Result<()> {
+    async fn reservations_are_counted_and_removed_in_any_number(database: TestDatabase) -> Result<()> {
         let db = sample(&database).await?;
         // More than a statement of any of the three databases takes values.
         let mut promised: Vec<String> = (0..70_000).map(|number| format!("promised-{number}")).collect();

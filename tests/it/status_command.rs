@@ -123,7 +123,7 @@ async fn in_a_sound_deployment_all_is_well_and_looks_as_oslo_prints_it() -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_configuration_with_mistakes_is_told_and_one_that_cannot_be_used_stops() -> Result<()> {
+async fn configuration_mistakes_are_reported_and_unusable_ones_fail_the_check() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     deployment.set("conductor", "wokers", 3);
     deployment.set("trust", "trustee_domain_name", "magnum");
@@ -171,7 +171,7 @@ async fn a_database_that_is_away_empty_or_unknown_stops() -> Result<()> {
 
 /// Made by Magnum 22 itself: Heat's clusters, with a user of their own in Keystone.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_magnum_22_left_behind_is_told_before_anything_is_changed() -> Result<()> {
+async fn leftovers_of_magnum_22_are_reported_before_a_change() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Mariadb).await?;
     let older = TestDatabase::empty(Backend::Mariadb).await?;
     deployment.set("database", "connection", older.url());
@@ -292,7 +292,7 @@ async fn clusters_without_driver_certificate_or_conductor_are_counted() -> Resul
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_journal_key_that_is_missing_open_or_anothers_is_told() -> Result<()> {
+async fn missing_exposed_or_foreign_journal_key_is_reported() -> Result<()> {
     let deployment = Deployment::on(
         TestDatabase::empty(Backend::Mariadb).await?,
         rabbitmq::vhost().await?,

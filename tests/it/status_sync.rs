@@ -114,7 +114,7 @@ on_every_database! {
         assert_eq!(world.cluster(&uuid).await.unwrap().status, Some(ClusterStatus::CreateComplete));
     }
 
-    async fn what_the_driver_sees_ends_the_operation_that_waits_for_it(database: TestDatabase) {
+    async fn observed_status_finishes_the_operation(database: TestDatabase) {
         let world = World::new(&database).await;
         let _conductor = world.conductor("one");
         world.driver.then(Act::Report(Box::new(built(ClusterStatus::CreateInProgress, "s"))));
@@ -267,7 +267,7 @@ on_every_database! {
         assert_eq!(round(&sync(&world, "one")).await, 1);
     }
 
-    async fn whoever_lost_a_claim_writes_nothing(database: TestDatabase) {
+    async fn poll_with_a_lost_claim_writes_nothing(database: TestDatabase) {
         let world = World::new(&database).await;
         foreign_clusters(&world, 1, ClusterStatus::CreateInProgress).await;
         let first = claim(&world, "one", Duration::ZERO).await.remove(0);
@@ -283,7 +283,7 @@ on_every_database! {
         assert!(!give_back("two", &second).await, "given back already");
     }
 
-    async fn what_is_looked_at_when_the_conductor_stops_is_free_at_once(database: TestDatabase) {
+    async fn polled_clusters_are_released_at_shutdown(database: TestDatabase) {
         let world = World::new(&database).await;
         foreign_clusters(&world, 3, ClusterStatus::CreateInProgress).await;
         world.driver.hold_looks(&Gate::new());

@@ -39,3 +39,27 @@ impl From<DbError> for ApiFault {
         fault.caused_by(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use magnum_common::error::Fault;
+
+    use super::*;
+
+    #[test]
+    fn outage_is_a_503_that_keeps_its_error_for_the_log_only() {
+        let error = StoreError::from(DbError::Unavailable("connection to db-7 refused".into()));
+        let fault = ApiFault::from(error);
+        assert_eq!(fault.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(!fault.detail().contains("db-7"), "{}", fault.detail());
+        let source = fault.source.expect("the error behind the fault");
+        assert!(source.to_string().contains("db-7"), "{source}");
+    }
+
+    #[test]
+    fn refusal_has_nothing_to_log() {
+        let fault = ApiFault::from(StoreError::from(Fault::cluster_not_found("x")));
+        assert_eq!(fault.status(), StatusCode::NOT_FOUND);
+        assert!(fault.source.is_none());
+    }
+}

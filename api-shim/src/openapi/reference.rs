@@ -50,10 +50,10 @@ fn one(page: &mut String, route: &Route) {
     }
     match (route.answer.status(), answer(route)) {
         (Some(status), Some(what)) => {
-            let _ = writeln!(page, "- ResponseKind: {status}, {what}");
+            let _ = writeln!(page, "- Answer: {status}, {what}");
         }
         (Some(status), None) => {
-            let _ = writeln!(page, "- ResponseKind: {status}, no body.");
+            let _ = writeln!(page, "- Answer: {status}, no body.");
         }
         (None, _) => {}
     }

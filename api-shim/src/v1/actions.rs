@@ -88,7 +88,7 @@ async fn driver_of(app: &App, found: &FoundCluster) -> Result<DriverInfo, ApiFau
         .template
         .as_ref()
         .ok_or_else(|| Fault::cluster_template_not_found(found.cluster.cluster_template_id.as_str()))?;
-    app.drivers.of_cluster(template).await
+    Ok(app.drivers.of_cluster(template).await?)
 }
 
 /// Refuses what the cluster's driver says that it cannot do. Asked only for what not every driver can.
@@ -169,7 +169,7 @@ pub async fn upgrade(
 /// `POST /v1/clusters/{ident}/actions/rebuild`
 pub async fn rebuild(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
     body: Body,
 ) -> Result<Accepted, ApiFault> {
@@ -181,7 +181,7 @@ pub async fn rebuild(
         actions::REBUILD_FIELDS,
     )?;
     let nodes = actions::nodes(&given)?;
-    call.widen(Rule::ClusterRebuildAllProjects)?;
+    call.allow_all_projects(Rule::ClusterRebuildAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
     call.authorize(Rule::ClusterRebuild, &Target::of(&found.cluster))?;
     let group = group_of_nodes(&app, &call, &found, &nodes).await?;
@@ -196,7 +196,7 @@ pub async fn rebuild(
 /// `POST /v1/clusters/{ident}/actions/reboot`
 pub async fn reboot(
     State(app): State<Arc<App>>,
-    mut call: Call,
+    mut call: ApiRequest,
     Ident(ident): Ident,
     body: Body,
 ) -> Result<Accepted, ApiFault> {
@@ -209,7 +209,7 @@ pub async fn reboot(
     )?;
     let how = actions::reboot_type(&given)?;
     let nodes = actions::nodes(&given)?;
-    call.widen(Rule::ClusterRebootAllProjects)?;
+    call.allow_all_projects(Rule::ClusterRebootAllProjects)?;
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
     call.authorize(Rule::ClusterReboot, &Target::of(&found.cluster))?;
     let group = group_of_nodes(&app, &call, &found, &nodes).await?;
@@ -229,7 +229,7 @@ pub async fn reboot(
 /// The group that is named, if one is.
 async fn group_of_nodes(
     app: &App,
-    call: &Call,
+    call: &ApiRequest,
     found: &FoundCluster,
     nodes: &actions::Nodes,
 ) -> Result<Option<NodeGroup>, ApiFault> {

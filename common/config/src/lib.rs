@@ -187,7 +187,11 @@ impl Loaded {
 }
 
 impl Settings {
-    /// Reads the files that the arguments name, or the default ones, and the environment.
+    /// Reads the configuration files that the arguments name, or the default ones, and the environment.
+    ///
+    /// # Errors
+    /// A file cannot be read, or an option is malformed, out of range or contradicts another. All problems are reported
+    /// together, each with its place; no value of a secret option is quoted.
     pub fn load(args: &ConfigArgs) -> Result<Loaded, ConfigErrors> {
         let (paths, missing) = files::find(
             args,

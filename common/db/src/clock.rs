@@ -28,7 +28,10 @@ pub fn now_plus_ms_expr(plus: i64) -> NowMs {
     NowMs { plus }
 }
 
-/// Asks for the database's time.
+/// The database's time, in milliseconds since 1970.
+///
+/// # Errors
+/// The database fails.
 pub fn now_ms(conn: &mut AnyConnection) -> Result<i64, DbError> {
     Ok(diesel::select(NowMs { plus: 0 }).get_result(conn)?)
 }

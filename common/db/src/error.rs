@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_the_three_servers_are_told_apart() {
+    fn messages_of_the_three_servers_are_classified() {
         assert!(matches!(server_says("database is locked"), DbError::Conflict(_)));
         assert!(matches!(server_says("deadlock detected"), DbError::Conflict(_)));
         assert!(matches!(
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_does_not_fit_is_told_by_its_column_where_the_server_names_it() {
+    fn oversized_value_is_reported_by_column_if_the_server_names_it() {
         for (text, column) in [
             ("Data too long for column 'labels' at row 1", Some(Some("labels"))),
             (

@@ -56,18 +56,25 @@ pub struct Version {
     pub pending: Vec<String>,
 }
 
-/// Brings the configured database to what this release needs.
+/// Migrates the configured database to the schema of this release.
+///
+/// # Errors
+/// The database is unreachable, or its revision is unknown; nothing was written then. A failed step leaves the steps
+/// before it, and can be repeated.
 pub async fn upgrade(section: &DatabaseSection) -> Result<Report, DbError> {
     on_own_connection(section, |conn| exclusively(conn, upgrade_locked)).await
 }
 
-/// Says where the configured database stands. Changes nothing.
+/// The revision of the configured database. Changes nothing.
+///
+/// # Errors
+/// The database is unreachable.
 pub async fn version(section: &DatabaseSection) -> Result<Version, DbError> {
     let mut url = DatabaseUrl::parse(section.connection.expose())?;
     if let DatabaseUrl::Sqlite { path, .. } = &mut url
         && path.as_deref().is_some_and(is_to_be_made)
     {
-        // SQLite would make the file, and make it that of whoever asks.
+        // SQLite would create the file, owned by the user that runs this command.
         *path = None;
     }
     on_connection_to(url, section, read_version).await
@@ -80,8 +87,11 @@ fn is_to_be_made(path: &str) -> bool {
     !path.exists() && folder.is_none_or(Path::exists)
 }
 
-/// Writes a revision of Magnum's tables without touching them: for a database whose tables are known to be
-/// there but whose `alembic_version` was lost.
+/// Writes a revision of Magnum's tables without changing them: for a database whose tables are known to exist but
+/// whose `alembic_version` was lost.
+///
+/// # Errors
+/// The revision is unknown, or the database is unreachable.
 pub async fn stamp(section: &DatabaseSection, revision: &str) -> Result<Revision, DbError> {
     let revision = Revision::named(revision).ok_or_else(|| {
         DbError::Schema(format!(
@@ -95,7 +105,10 @@ pub async fn stamp(section: &DatabaseSection, revision: &str) -> Result<Revision
     .await
 }
 
-/// What a program asks at its start: refuses a database that it cannot work on, and says what to run.
+/// Checks at the start of a program that it can work on the database.
+///
+/// # Errors
+/// The schema is missing, older or unknown; the error says what to run.
 pub async fn check(database: &Database) -> Result<(), DbError> {
     database
         .run(|conn| {

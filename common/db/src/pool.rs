@@ -75,7 +75,10 @@ impl std::fmt::Debug for Database {
 }
 
 impl Database {
-    /// Connects to the database of the configuration, as its options say.
+    /// Connects to the configured database.
+    ///
+    /// # Errors
+    /// The URL or an option cannot be used, or [`Self::open`] fails.
     pub async fn connect(section: &DatabaseSection) -> Result<Self, DbError> {
         Self::open(
             DatabaseUrl::parse(section.connection.expose())?,
@@ -84,7 +87,10 @@ impl Database {
         .await
     }
 
-    /// Opens the pool and proves that the server answers, within [`PoolOptions::connect_attempts`].
+    /// Opens the pool, and proves that the server responds within [`PoolOptions::connect_attempts`].
+    ///
+    /// # Errors
+    /// The server is unreachable, or refuses the connection.
     pub async fn open(url: DatabaseUrl, options: PoolOptions) -> Result<Self, DbError> {
         for name in url.ignored_parameters() {
             tracing::warn!(
@@ -141,7 +147,10 @@ impl Database {
         (state.connections, state.connections - state.idle_connections)
     }
 
-    /// Runs statements outside a transaction, each committed by itself. Never repeated.
+    /// Runs statements outside of a transaction, each committed by itself. Never repeated.
+    ///
+    /// # Errors
+    /// The error of `work`, or there is no connection within `[database] pool_timeout`.
     pub async fn run<T, F>(&self, work: F) -> Result<T, DbError>
     where
         T: Send + 'static,
@@ -150,9 +159,12 @@ impl Database {
         self.on_connection(move |pooled| work(&mut pooled.conn)).await?
     }
 
-    /// Runs the closure in a transaction: committed when it returns `Ok`, rolled back when it returns `Err`.
-    /// The closure runs again after a deadlock or a serialization failure, so it must not have effects
-    /// outside the database.
+    /// Runs `work` in a transaction: committed when it returns `Ok`, rolled back when it returns `Err`. It runs again after a
+    /// deadlock or a serialization failure, so it must not have effects outside of the database.
+    ///
+    /// # Errors
+    /// The error of `work`, there is no connection within `[database] pool_timeout`, or the commit fails. With
+    /// [`DbError::Unavailable`] the commit may have taken effect.
     pub async fn transaction<T, E, F>(&self, mut work: F) -> Result<T, E>
     where
         T: Send + 'static,

@@ -31,7 +31,7 @@ pub struct UrlError(pub(super) String);
 pub enum DatabaseUrl {
     /// A file, or memory that vanishes with the process.
     Sqlite {
-        /// `None`: in memory.
+        /// Path of the file; `None`: in memory.
         path: Option<String>,
         /// `?timeout=`: how long to wait for another process's lock.
         busy_timeout: Option<Duration>,
@@ -68,7 +68,10 @@ impl fmt::Debug for ServerUrl {
 }
 
 impl DatabaseUrl {
-    /// Reads a SQLAlchemy URL.
+    /// Parses a SQLAlchemy URL.
+    ///
+    /// # Errors
+    /// The dialect is not supported, or a part is malformed. No password is quoted.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         let (scheme, rest) = text.split_once("://").ok_or_else(|| {
             UrlError(

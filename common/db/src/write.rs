@@ -1,4 +1,8 @@
-//! Writes that both programs make, and the ones whose rules belong to the table.
+//! Writes that both programs make, and those whose rules belong to the table.
+//!
+//! # Errors
+//! Every write returns a [`DbError`](super::DbError) when the database fails or does not take a value; a row that does
+//! not exist, or exists already, is a result and not an error unless the function says otherwise.
 
 pub mod cluster_reservations;
 pub mod cluster_templates;

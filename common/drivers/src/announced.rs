@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_reads_back() {
+    fn announcement_reads_back() {
         let row = Announcement::from(&sample());
         assert_eq!(
             row.cluster_types,

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_manifests_are_told() {
+    fn unreadable_manifests_are_reported() {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("x");
         fs::create_dir_all(dir.join(MANIFEST_FILE)).unwrap();

@@ -134,7 +134,7 @@ pub struct Resolved {
     pub driver: DriverInfo,
     /// The type; its `os` is the template's `cluster_distro`.
     pub cluster_type: ClusterType,
-    /// Who decided.
+    /// The level that decided.
     pub level: Level,
     /// Whether the image told its operating system by the deprecated property.
     pub deprecated_os_distro: bool,

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_python_refuses_is_refused_and_the_error_names_the_field() {
+    fn invalid_value_is_refused_and_the_error_names_the_field() {
         use FieldKind::{DateTime, DictOfText, Enum, Integer, ListOfDicts, ListOfText, Object, Text};
         for (kind, sent) in [
             (Integer, json!("x")),

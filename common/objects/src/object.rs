@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_python_sent_encodes_equal_and_in_wire_order() {
+    fn recorded_objects_encode_to_equal_bytes() {
         let sent = object(
             "NodeGroup",
             "1.2",
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_envelopes_are_told_and_never_panic() {
+    fn malformed_envelope_is_an_error_and_never_a_panic() {
         let good = object("Cluster", "1.24", json!({}), Some(json!(["x"])));
         for key in [NAME, NAMESPACE, VERSION, DATA] {
             let mut without = good.clone();

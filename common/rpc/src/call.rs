@@ -14,29 +14,29 @@ use super::envelope;
 use super::failure::RemoteFailure;
 use super::options::MAX_BODY_BYTES;
 use super::queue_names::UniqueName;
-use super::reply::{Answer, WireReply};
+use super::reply::{ReplyContent, WireReply};
 use super::target;
 use super::topology;
 use super::transport::{ListenSpec, Listener, Transport, TransportError};
 use magnum_common::ids::MessageId;
 use magnum_telemetry::field;
 
-/// What a waiting call gets to know.
+/// What happens to a call that waits for its reply.
 #[derive(Debug)]
-pub(super) enum Event {
-    /// The server is still at it.
+pub(super) enum CallEvent {
+    /// The server is still working.
     Alive,
-    /// The end.
+    /// It has a result.
     Result(Value),
-    /// The end, with an exception.
+    /// It raised an exception.
     Failure(RemoteFailure),
-    /// A reply whose content makes no sense.
+    /// Its reply cannot be decoded.
     Unreadable(String),
-    /// The listener is gone.
+    /// The listener of replies has ended.
     Closed,
 }
 
-type Waiting = Arc<Mutex<HashMap<String, mpsc::UnboundedSender<Event>>>>;
+type Waiting = Arc<Mutex<HashMap<String, mpsc::UnboundedSender<CallEvent>>>>;
 
 /// The calls of one client.
 pub(super) struct Calls {
@@ -51,10 +51,10 @@ pub(super) struct Waiter {
     waiting: Waiting,
     queue: String,
     msg_id: String,
-    events: mpsc::UnboundedReceiver<Event>,
+    events: mpsc::UnboundedReceiver<CallEvent>,
 }
 
-fn lock(waiting: &Waiting) -> MutexGuard<'_, HashMap<String, mpsc::UnboundedSender<Event>>> {
+fn lock(waiting: &Waiting) -> MutexGuard<'_, HashMap<String, mpsc::UnboundedSender<CallEvent>>> {
     // The table stays valid whatever a panicking thread was doing.
     waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -120,8 +120,8 @@ impl Waiter {
         &self.msg_id
     }
 
-    pub(super) async fn next(&mut self) -> Event {
-        self.events.recv().await.unwrap_or(Event::Closed)
+    pub(super) async fn next(&mut self) -> CallEvent {
+        self.events.recv().await.unwrap_or(CallEvent::Closed)
     }
 }
 
@@ -163,10 +163,10 @@ fn hand_over(reply: WireReply, waiting: &Waiting) {
         return;
     };
     let event = match reply.answer() {
-        Ok(Answer::Alive) => Event::Alive,
-        Ok(Answer::Result(result)) => Event::Result(result),
-        Ok(Answer::Failure(failure)) => Event::Failure(failure),
-        Err(error) => Event::Unreadable(format!("its `failure` is not valid JSON ({error})")),
+        Ok(ReplyContent::Alive) => CallEvent::Alive,
+        Ok(ReplyContent::Result(result)) => CallEvent::Result(result),
+        Ok(ReplyContent::Failure(failure)) => CallEvent::Failure(failure),
+        Err(error) => CallEvent::Unreadable(format!("its `failure` is not valid JSON ({error})")),
     };
     // The caller may have just stopped waiting.
     let _gone = caller.send(event);

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
-use super::call::{Calls, Event};
+use super::call::{CallEvent, Calls};
 use super::envelope;
 use super::failure::RemoteFailure;
 use super::message::OutgoingMessage;
@@ -24,13 +24,13 @@ use super::topology;
 use super::transport::{PublishError, Transport, TransportError};
 use magnum_common::context::RequestContext;
 use magnum_common::ids::MessageId;
-use magnum_common::retry::RetryPolicy;
+use magnum_common::retry::{Retry, RetryPolicy};
 
 /// Longest wait for one confirmation; a broker that blocks publishers answers none at all.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a message without a queue is offered again: a conductor that reconnects declares it in that time.
-const UNROUTABLE_PATIENCE: Duration = Duration::from_secs(2);
+const UNROUTABLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
@@ -44,9 +44,9 @@ pub enum CallError {
     /// Nobody answered in time. The request may still be under way.
     #[error("no reply to {method} within {}", humantime(*.waited))]
     TimedOut {
-        /// Method.
+        /// Name of the method.
         method: String,
-        /// How long.
+        /// Time since the call was published.
         waited: Duration,
     },
     /// The peer raised an exception.
@@ -55,9 +55,9 @@ pub enum CallError {
     /// The reply makes no sense.
     #[error("the reply to {method} cannot be read: {reason}")]
     BadReply {
-        /// Method.
+        /// Name of the method.
         method: String,
-        /// What is wrong.
+        /// Why it cannot be decoded.
         reason: String,
     },
 }
@@ -95,7 +95,12 @@ impl RpcClient {
         }
     }
 
-    /// Asks any one conductor and does not wait for an answer. Returns the id under which it is known there.
+    /// Publishes a cast to any one conductor, until the broker confirms it. Returns its message id, under which the
+    /// conductor deduplicates it.
+    ///
+    /// # Errors
+    /// The broker did not confirm the cast within `[api] publish_timeout`, refused it, or has no queue for it. See
+    /// [`PublishError`] for which of them may have stored it.
     pub async fn cast(
         &self,
         context: &RequestContext,
@@ -106,7 +111,10 @@ impl RpcClient {
         self.publish_request(&request, &Target::AnyServer, None).await
     }
 
-    /// Tells all conductors. Those that are not there do not learn it, so it is not mandatory.
+    /// Publishes a cast to all conductors. Those that are not running miss it, so it is not mandatory.
+    ///
+    /// # Errors
+    /// As [`Self::cast`].
     pub async fn fanout_cast(
         &self,
         context: &RequestContext,
@@ -117,7 +125,10 @@ impl RpcClient {
         self.publish_request(&request, &Target::AllServers, None).await
     }
 
-    /// Asks any one conductor and waits for its answer.
+    /// Calls any one conductor, and waits for its reply for at most `[DEFAULT] rpc_response_timeout`.
+    ///
+    /// # Errors
+    /// The call was not published, had no reply in time, or raised an exception. Without a reply it may still be carried out.
     pub async fn call(
         &self,
         context: &RequestContext,
@@ -128,7 +139,10 @@ impl RpcClient {
             .await
     }
 
-    /// Asks one conductor by its id.
+    /// Calls one conductor by its server id.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
     pub async fn call_to(
         &self,
         server: &str,
@@ -143,7 +157,10 @@ impl RpcClient {
         self.call_with(context, method, args, options).await
     }
 
-    /// Asks with other options than the settings'.
+    /// Calls with other time limits than the configured ones.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
     pub async fn call_with(
         &self,
         context: &RequestContext,
@@ -175,16 +192,16 @@ impl RpcClient {
                 .monitor
                 .map_or(deadline, |monitor| deadline.min(Instant::now() + monitor));
             match timeout_at(silence, waiter.next()).await {
-                Ok(Event::Alive) => {}
-                Ok(Event::Result(result)) => return Ok(result),
-                Ok(Event::Failure(failure)) => return Err(CallError::Remote(failure)),
-                Ok(Event::Unreadable(reason)) => {
+                Ok(CallEvent::Alive) => {}
+                Ok(CallEvent::Result(result)) => return Ok(result),
+                Ok(CallEvent::Failure(failure)) => return Err(CallError::Remote(failure)),
+                Ok(CallEvent::Unreadable(reason)) => {
                     return Err(CallError::BadReply {
                         method: method.to_owned(),
                         reason,
                     });
                 }
-                Ok(Event::Closed) => return Err(TransportError::Closed.into()),
+                Ok(CallEvent::Closed) => return Err(TransportError::Closed.into()),
                 Err(_) => return Err(timed_out()),
             }
         }
@@ -220,7 +237,7 @@ impl RpcClient {
             message.expiration = Some(expires.saturating_duration_since(Instant::now()));
             deadline = deadline.min(expires);
         }
-        publish_until(self.transport.as_ref(), &message, Patience::until(deadline)).await?;
+        publish_until(self.transport.as_ref(), &message, PublishDeadlines::at(deadline)).await?;
         Ok(id)
     }
 }
@@ -238,57 +255,59 @@ fn request(context: &RequestContext, method: &str, args: Map<String, Value>) -> 
     }
 }
 
-/// How long a message is offered.
+/// When retries of a publish end.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
-    /// To a broker that does not take it.
-    pub(super) until: Instant,
-    /// To queues that do not exist.
-    pub(super) unroutable_until: Instant,
+pub(super) struct PublishDeadlines {
+    /// While the broker does not confirm the message.
+    pub(super) unconfirmed: Instant,
+    /// While there is no queue for the message.
+    pub(super) unroutable: Instant,
 }
 
-impl Patience {
-    /// Until then, and for a moment to queues that do not exist.
-    pub(super) fn until(until: Instant) -> Self {
+impl PublishDeadlines {
+    /// At `deadline`, and soon for a queue that does not exist.
+    pub(super) fn at(deadline: Instant) -> Self {
         Self {
-            until,
-            unroutable_until: until.min(Instant::now() + UNROUTABLE_PATIENCE),
+            unconfirmed: deadline,
+            unroutable: deadline.min(Instant::now() + UNROUTABLE_TIMEOUT),
         }
     }
 }
 
-/// Publishes until it is confirmed, fails for good, or patience ends.
+/// Publishes a message until the broker confirms it; every attempt sends the same bytes, so that a receiver that
+/// deduplicates by unique id sees one request.
 ///
-/// Every attempt sends the same bytes, so a receiver that knows the unique id sees one request.
+/// # Errors
+/// The error of the last attempt: a permanent one, or any at its deadline. After a transient error the broker may have
+/// stored the message.
 pub(super) async fn publish_until(
     transport: &dyn Transport,
     message: &OutgoingMessage,
-    patience: Patience,
+    deadlines: PublishDeadlines,
 ) -> Result<(), PublishError> {
-    let mut delays = RetryPolicy {
+    let policy = RetryPolicy {
         initial: Duration::from_millis(100),
         max_interval: Duration::from_secs(1),
         multiplier: 2.0,
         jitter: 0.25,
-    }
-    .delays();
-    let last = patience.until.max(patience.unroutable_until);
-    loop {
+    };
+    let last = deadlines.unconfirmed.max(deadlines.unroutable);
+    let attempt = || async {
         let attempt_ends = last.min(Instant::now() + CONFIRM_TIMEOUT);
-        let error = match timeout_at(attempt_ends, transport.publish(message.clone())).await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => error,
-            Err(_) => PublishError::TimedOut,
+        timeout_at(attempt_ends, transport.publish(message.clone()))
+            .await
+            .unwrap_or(Err(PublishError::TimedOut))
+    };
+    let is_retryable = |error: &PublishError, retry: Retry| {
+        let deadline = match error {
+            PublishError::Unroutable { .. } => deadlines.unroutable,
+            _ => deadlines.unconfirmed,
         };
-        let give_up = match error {
-            PublishError::Unroutable { .. } => patience.unroutable_until,
-            _ => patience.until,
-        };
-        let next = Instant::now() + delays.next_delay();
-        if !error.is_transient() || next >= give_up {
-            return Err(error);
+        let retryable = error.is_transient() && retry.at < deadline;
+        if retryable {
+            tracing::debug!(%error, "publish failed; trying again");
         }
-        tracing::debug!(%error, "publish failed; trying again");
-        sleep(next.saturating_duration_since(Instant::now())).await;
-    }
+        retryable
+    };
+    policy.retry_while(attempt, is_retryable).await
 }

@@ -31,6 +31,10 @@ pub enum CompressionError {
 /// Decompresses `body` as its `compression` header says.
 ///
 /// A label that nobody knows leaves the body as it is, as kombu does: it may well be plain JSON.
+///
+/// # Errors
+/// The compression is known and not supported, the body is not what the header says, or it has more than `limit` bytes
+/// when decompressed.
 pub fn decompress(body: Bytes, label: Option<&str>, limit: usize) -> Result<Bytes, CompressionError> {
     let Some(label) = label else {
         return Ok(body);
@@ -105,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_reads_back_by_its_label() {
+    fn compressed_body_reads_back_by_its_header() {
         for compression in [Compression::Zlib, Compression::Bzip2] {
             let (label, body) = compress(b"{}", compression).unwrap();
             assert_ne!(body, "{}");

@@ -55,13 +55,13 @@ pub struct DeadLetter {
 /// What a message is about, as far as it can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Subject {
-    /// Its method.
+    /// Name of the RPC method, if it can be read.
     pub method: Option<String>,
     /// Its message id, under which the journal would know it.
     pub message: Option<String>,
     /// The id of the request that it belongs to.
     pub request: Option<String>,
-    /// Whose it is.
+    /// Project of the sender, if it can be read.
     pub project: Option<String>,
     /// Whether somebody waited for an answer.
     pub is_call: bool,
@@ -178,7 +178,7 @@ pub(super) fn headers(reason: &str, queue: &str) -> Vec<(String, String)> {
     .into()
 }
 
-/// A map with nothing but texts, for whoever prints it.
+/// A map of texts only, for printing.
 impl From<Subject> for Map<String, Value> {
     fn from(subject: Subject) -> Self {
         let mut map = Map::new();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_told_by_its_subject_and_shown_without_its_secrets() {
+    fn request_is_summarised_and_shown_without_secrets() {
         let whole = json!({"oslo.version": "2.0", "oslo.message": request().to_string()});
         let letter = letter(whole.to_string());
         assert_eq!(letter.reason.as_deref(), Some("why"));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_of_texts_is_masked_too() {
+    fn secrets_within_texts_are_masked() {
         let nested = json!({"oslo.version": "3.0", "oslo.message": request().to_string()});
         let shown = letter(nested.to_string()).masked().unwrap();
         assert_eq!(shown["oslo.message"]["method"], "cluster_create");
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_parsed_is_not_shown() {
+    fn unparsable_body_is_not_shown() {
         let letter = letter("{\"_context_auth_token\": \"gAAAA\"");
         assert_eq!(letter.masked(), None);
         assert_eq!(letter.subject(), Subject::default());

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::client::{Patience, publish_until};
+use super::client::{PublishDeadlines, publish_until};
 use super::dead_letters;
 use super::message::{OutgoingMessage, RawMessage};
 use super::target;
@@ -23,16 +23,16 @@ use magnum_telemetry::field;
 /// Longest `x-reason` header; property tables must fit into one frame.
 const MAX_REASON_BYTES: usize = 1024;
 
-/// How long setting a message aside is tried. Each try is bounded, too: a broker may leave a declaration or a
-/// confirmation unanswered.
-const SET_ASIDE_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a move to the dead-letter queue is retried. Each attempt is bounded, too: a broker may leave a declaration
+/// or a confirmation unanswered.
+const DEAD_LETTER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Pause before a message that could not be set aside is returned, so that it does not spin.
 const RETURN_PAUSE: Duration = Duration::from_secs(1);
 
 /// How a transport settles one of its deliveries. It only takes the word; telling the broker is its own work.
 pub(super) trait Settle: Send + Sync {
-    /// Done with it.
+    /// Acknowledges the delivery.
     fn ack(&self);
     /// Not done: back to the queue, or gone.
     fn reject(&self, requeue: bool);
@@ -40,7 +40,7 @@ pub(super) trait Settle: Send + Sync {
 
 /// Where messages go that cannot be handled.
 pub(super) struct DeadLetters {
-    /// The way there.
+    /// Transport of the copies.
     pub(super) transport: Arc<dyn Transport>,
     /// The queue's name.
     pub(super) queue: String,
@@ -70,7 +70,7 @@ impl Delivery {
         self
     }
 
-    /// What was delivered.
+    /// The delivered message.
     pub fn message(&self) -> &RawMessage {
         &self.message
     }
@@ -111,8 +111,14 @@ impl Delivery {
             return;
         };
         let copy = dead_letters.copy(&self.message, reason);
-        let deadline = Instant::now() + SET_ASIDE_PATIENCE;
-        match publish_until(dead_letters.transport.as_ref(), &copy, Patience::until(deadline)).await {
+        let deadline = Instant::now() + DEAD_LETTER_TIMEOUT;
+        match publish_until(
+            dead_letters.transport.as_ref(),
+            &copy,
+            PublishDeadlines::at(deadline),
+        )
+        .await
+        {
             Ok(()) => {
                 tracing::error!(
                     { field::QUEUE } = %self.message.queue,

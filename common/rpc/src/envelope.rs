@@ -25,27 +25,27 @@ const MAX_DEPTH: usize = 128;
 /// Why a body is not a message.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// No bytes.
+    /// The body is empty.
     #[error("the body is empty")]
     Empty,
-    /// Over the cap.
+    /// The body is larger than the limit.
     #[error("the body has {size} bytes, more than the limit of {limit}")]
     TooLarge {
-        /// Its size.
+        /// Size of the body, in bytes.
         size: usize,
-        /// The cap.
+        /// The limit, in bytes.
         limit: usize,
     },
     /// A content type that is neither JSON nor MessagePack.
     #[error("content type `{0}` is not supported; use application/json")]
     ContentType(String),
-    /// Compression.
+    /// The body cannot be decompressed.
     #[error(transparent)]
     Compression(#[from] CompressionError),
-    /// The outer layer.
+    /// The body is not a message of its format.
     #[error("the body is not a message in {format:?}: {reason}")]
     Outer {
-        /// Format.
+        /// The format, by the content type.
         format: WireFormat,
         /// What the parser said.
         reason: String,
@@ -53,7 +53,7 @@ pub enum DecodeError {
     /// An envelope that is not version 2.0.
     #[error("envelope version `{0}` is not supported; only `2.0` is")]
     Version(String),
-    /// The inner layer.
+    /// The message inside of the envelope cannot be decoded.
     #[error("the message inside the envelope is not valid: {0}")]
     Inner(String),
 }
@@ -74,7 +74,10 @@ struct OutgoingEnvelope<'a> {
     message: &'a str,
 }
 
-/// Reads the inner message of `message` as a `T`, and tells the format it came in.
+/// Decodes the inner message of `message` as a `T`, and returns the format it came in.
+///
+/// # Errors
+/// The body is larger than `limit` bytes, is malformed, or has an unknown content type or envelope version.
 pub fn decode<T: DeserializeOwned>(
     message: &RawMessage,
     limit: usize,
@@ -133,7 +136,10 @@ fn decode_message_pack<T: DeserializeOwned>(body: &[u8]) -> Result<T, DecodeErro
     }
 }
 
-/// Writes `inner` as a body of `format`.
+/// Encodes `inner` as a body of `format`.
+///
+/// # Errors
+/// A value cannot be expressed in the format.
 pub fn encode<T: Serialize>(inner: &T, format: WireFormat) -> Result<Bytes, DecodeError> {
     match format {
         WireFormat::Json => {
@@ -196,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_python_refuses_is_refused_with_a_reason() {
+    fn malformed_envelope_is_refused_with_a_reason() {
         for (body, needle) in [
             (r#"{"oslo.version": "1.0", "oslo.message": "{}"}"#, "`1.0`"),
             (r#"{"oslo.version": "2.0.1", "oslo.message": "{}"}"#, "`2.0.1`"),

@@ -34,7 +34,7 @@ impl GoneCallers {
         gone.iter().any(|(name, _)| name == queue)
     }
 
-    /// It is gone.
+    /// Remembers that the queue does not exist.
     pub(super) fn remember(&self, queue: &str) {
         let mut gone = self.lock();
         gone.retain(|(name, _)| name != queue);

@@ -66,18 +66,23 @@ pub use monitor::{CallMonitor, alive};
 pub use notification::{Notification, NotificationFormat, Priority, Retries, notification_queues, notify};
 pub use options::{Addressing, LoginMethod, MAX_BODY_BYTES, OptionsError, RabbitOptions, RpcOptions};
 pub use rabbit::dead_letters::{DeadLetterError, DeadLetters, Lent};
-pub use reply::{Answer, WireReply};
+pub use reply::{ReplyContent, WireReply};
 pub use request::{Malformed, ReplyAddress, Request, WireRequest};
 pub use server::{Incoming, RpcServer, reply};
 pub use target::{Names, Route, Target, direct, new_server_id};
 pub use topology::{Argument, Declaration, Exchange, ExchangeKind, Queue};
-pub use transport::{Flow, Found, Health, ListenSpec, Listener, PublishError, Transport, TransportError};
+pub use transport::{
+    ConsumerControl, Health, ListenSpec, Listener, PublishError, QueueInspection, Transport, TransportError,
+};
 pub use url::{BrokerHost, RabbitUrl, TransportUrl, UrlError};
 
 /// A transport as the settings say. Reads TLS files; the network is first used by a publish or a listener, so
 /// that a program starts while its broker is down.
 ///
 /// `connection_name` is what an operator sees in the broker's list of connections.
+///
+/// # Errors
+/// The options cannot be used together, or a TLS file cannot be read. An unreachable broker is no error.
 pub async fn connect(
     settings: &Settings,
     connection_name: &str,
@@ -104,7 +109,7 @@ pub async fn inspect(
     options: &RpcOptions,
     connection_name: &str,
     declarations: &[Declaration],
-) -> Result<Vec<(String, Found)>, TransportError> {
+) -> Result<Vec<(String, QueueInspection)>, TransportError> {
     match &options.url {
         TransportUrl::Fake(_) => Ok(Vec::new()),
         TransportUrl::Rabbit(url) => {
@@ -116,6 +121,9 @@ pub async fn inspect(
 /// A transport by its options. The network is first used by the first publish or listener.
 ///
 /// `connection_name` is what an operator sees in the broker's list of connections.
+///
+/// # Errors
+/// The options cannot be used together, or a TLS file cannot be read.
 pub fn connect_with(
     options: RpcOptions,
     connection_name: &str,

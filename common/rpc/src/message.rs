@@ -15,7 +15,7 @@ use magnum_config::Compression;
 /// How the body is written. Kept with a reply address, so that a reply mirrors its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum WireFormat {
-    /// What oslo.messaging speaks.
+    /// JSON, oslo.messaging's own format.
     #[default]
     Json,
     /// Between our own programs, or with a Python peer that was told to accept it.
@@ -56,7 +56,7 @@ impl WireFormat {
 /// A message to publish. Always persistent, priority 0, confirmed by the broker.
 #[derive(Clone)]
 pub struct OutgoingMessage {
-    /// Where to.
+    /// Exchange and routing key.
     pub route: Route,
     /// Whether the broker must tell when no queue takes it.
     pub mandatory: bool,
@@ -89,7 +89,10 @@ impl OutgoingMessage {
         }
     }
 
-    /// The same with its body compressed, and a header that says so.
+    /// Compresses the body, and adds the header that says so.
+    ///
+    /// # Errors
+    /// The compressor fails, as with too little memory.
     pub fn compressed(mut self, compression: Option<Compression>) -> Result<Self, PublishError> {
         if let Some(compression) = compression {
             let (label, body) =

@@ -36,7 +36,10 @@ impl Drop for CallMonitor {
     }
 }
 
-/// Sends one sign of life, without retries: the next one comes soon. For callers that asked for them only.
+/// Sends one heartbeat to a caller that asked for them, without retries: the next one comes soon.
+///
+/// # Errors
+/// The broker did not take it.
 pub async fn alive(transport: &dyn Transport, address: &ReplyAddress) -> Result<(), PublishError> {
     let message = WireReply::alive(address).into_message(address, transport.options())?;
     transport.publish(message).await

@@ -5,13 +5,13 @@
 //! wherever it goes and however often: that is how a listener on several topics knows it again.
 //!
 //! A message that the broker did not take is offered again as often as `[oslo_messaging_notifications] retry` says,
-//! which by default is until it is taken. Whoever tells must not wait for that.
+//! which by default is until it is taken. The sender must not wait for that.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::envelope;
@@ -22,7 +22,7 @@ use super::transport::{PublishError, Transport};
 use magnum_common::clock::utc_now;
 use magnum_common::context::RequestContext;
 use magnum_common::ids::MessageId;
-use magnum_common::retry::RetryPolicy;
+use magnum_common::retry::{Retry, RetryPolicy};
 
 /// Longest wait for one attempt, the way to the broker included: every host of a list of three gets its turn.
 const ATTEMPT: Duration = Duration::from_secs(35);
@@ -30,12 +30,12 @@ const ATTEMPT: Duration = Duration::from_secs(35);
 /// Keys of the context that never leave in a notification.
 const SECRET: &[&str] = &["auth_token", "auth_token_info", "auth_url"];
 
-/// How urgent.
+/// Priority of a notification, as in oslo.messaging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
     /// Something went its way.
     Info,
-    /// Something failed.
+    /// A failure.
     Error,
 }
 
@@ -91,20 +91,20 @@ impl Retries {
     }
 }
 
-/// What is told.
+/// The payload of an event, with its type and priority.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
-    /// Its id.
+    /// Message id, the same in every attempt to publish it.
     pub id: Uuid,
     /// When it was written.
     pub time: DateTime<Utc>,
-    /// Who tells: `<service>.<host>`.
+    /// Sender, `<service>.<host>`.
     pub publisher_id: String,
-    /// What happened.
+    /// Type of the event, such as `magnum.cluster.create`.
     pub event_type: String,
-    /// How urgent.
+    /// Priority.
     pub priority: Priority,
-    /// The details.
+    /// Data of the event.
     pub payload: Value,
     /// Who caused it. Sent without its token.
     pub context: RequestContext,
@@ -130,7 +130,7 @@ impl Notification {
         }
     }
 
-    /// What is told, without who caused it: what oslo's driver `log` writes.
+    /// The notification without its context: what oslo's driver `log` writes.
     pub fn to_record(&self) -> Map<String, Value> {
         let mut record = Map::new();
         let mut put = |name: &str, value: Value| record.insert(name.to_owned(), value);
@@ -174,7 +174,10 @@ pub fn notification_queues(topic: &str) -> [String; 2] {
     [Priority::Info, Priority::Error].map(|priority| format!("{topic}.{}", priority.queue_suffix()))
 }
 
-/// Publishes a notification on `topic` of `exchange`, and again while the broker does not take it.
+/// Publishes a notification on `topic` of `exchange`, with as many retries as `retries` allows.
+///
+/// # Errors
+/// It cannot be encoded, is refused for good, or all retries are used up.
 pub async fn notify(
     transport: &dyn Transport,
     exchange: &str,
@@ -214,32 +217,31 @@ async fn publish(
     retries: Retries,
 ) -> Result<(), PublishError> {
     let options = transport.options();
-    let mut delays = RetryPolicy {
+    let policy = RetryPolicy {
         initial: options.rabbit_retry_interval,
         max_interval: options.rabbit_interval_max,
         multiplier: 2.0,
         jitter: 0.2,
-    }
-    .delays();
-    let mut failures = 0;
-    loop {
-        let error = match timeout(ATTEMPT, transport.publish(message.clone())).await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => error,
-            Err(_) => PublishError::TimedOut,
-        };
-        failures += 1;
+    };
+    let attempt = || async {
+        timeout(ATTEMPT, transport.publish(message.clone()))
+            .await
+            .unwrap_or(Err(PublishError::TimedOut))
+    };
+    let queue = &message.route.routing_key;
+    let is_retryable = |error: &PublishError, retry: Retry| {
+        let failures = retry.failures;
         if !error.is_transient() || retries.are_used_up(failures) {
-            return Err(error);
+            return false;
         }
-        let queue = &message.route.routing_key;
         if failures == 1 {
-            tracing::warn!(%error, queue, "the broker does not take a notification; it is offered again");
+            tracing::warn!(%error, queue, "the broker did not take a notification; it is published again");
         } else {
-            tracing::debug!(%error, queue, failures, "the broker does not take a notification");
+            tracing::debug!(%error, queue, failures, "the broker did not take a notification");
         }
-        sleep(delays.next_delay()).await;
-    }
+        true
+    };
+    policy.retry_while(attempt, is_retryable).await
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub const DEFAULT_PREFETCH: u16 = 256;
 /// Why the options cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// The URL.
+    /// The URL is malformed.
     #[error(transparent)]
     Url(#[from] UrlError),
     /// A login method that no deployment uses.
@@ -43,11 +43,11 @@ pub enum OptionsError {
     /// A query parameter whose value does not fit the option.
     #[error("transport_url: `{name}` expects {expected}, not `{value}`")]
     BadOverride {
-        /// Option.
+        /// Name of the option.
         name: String,
-        /// Kind of value.
+        /// The kind of value that it takes.
         expected: String,
-        /// What was written.
+        /// The value.
         value: String,
     },
 }
@@ -55,7 +55,7 @@ pub enum OptionsError {
 /// Everything that a transport, a client and a server need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RpcOptions {
-    /// Where.
+    /// The broker, or a name within the process.
     pub url: TransportUrl,
     /// `[oslo_messaging_rabbit]`, overrides applied.
     pub rabbit: RabbitOptions,
@@ -104,6 +104,9 @@ impl From<&RpcOptions> for Addressing {
 
 impl RpcOptions {
     /// Options for `url` with every other one at its default.
+    ///
+    /// # Errors
+    /// The URL is malformed, or has options in its query that cannot be used.
     pub fn for_url(url: &str) -> Result<Self, OptionsError> {
         Self {
             url: TransportUrl::parse(url)?,

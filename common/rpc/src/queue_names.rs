@@ -25,12 +25,12 @@ const MOST: u32 = 10_000;
 #[derive(Debug)]
 pub(super) struct UniqueName {
     text: String,
-    /// Holds the number.
+    /// Lock file that reserves the number.
     _slot: Option<File>,
 }
 
 impl UniqueName {
-    /// By the options.
+    /// A random name, or one with a reserved number, as the options say.
     pub(super) async fn new(options: &RabbitOptions) -> Result<Self, TransportError> {
         let (true, Some(folder)) = (options.use_queue_manager, options.lock_path.clone()) else {
             return Ok(Self {

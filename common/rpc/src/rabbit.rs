@@ -39,7 +39,9 @@ use super::gone::GoneCallers;
 use super::message::OutgoingMessage;
 use super::options::RabbitOptions;
 use super::topology::Declaration;
-use super::transport::{Found, Health, ListenSpec, Listener, PublishError, Transport, TransportError};
+use super::transport::{
+    Health, ListenSpec, Listener, PublishError, QueueInspection, Transport, TransportError,
+};
 use super::url::RabbitUrl;
 
 /// A transport to the brokers of `url`. Reads the TLS files; touches the network later.
@@ -67,7 +69,7 @@ pub(super) async fn inspect(
     options: &RabbitOptions,
     name: &str,
     declarations: &[Declaration],
-) -> Result<Vec<(String, Found)>, TransportError> {
+) -> Result<Vec<(String, QueueInspection)>, TransportError> {
     let opener = Opener::new(url, options, name)?;
     inspect::inspect(&opener, declarations)
         .await

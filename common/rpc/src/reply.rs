@@ -49,14 +49,14 @@ fn text_or_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Str
     })
 }
 
-/// What a reply says.
+/// The content of a reply message.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// Still at it.
+pub enum ReplyContent {
+    /// The server is still working: a heartbeat, not the end.
     Alive,
-    /// Done.
+    /// The result of the call.
     Result(Value),
-    /// Failed over there.
+    /// The exception that the call raised.
     Failure(RemoteFailure),
 }
 
@@ -84,16 +84,22 @@ impl WireReply {
         }
     }
 
-    /// What it says. An empty failure text is a success, as the Python client has it.
-    pub fn answer(self) -> Result<Answer, serde_json::Error> {
+    /// The content of the reply. An empty failure text is a success, as in the Python client.
+    ///
+    /// # Errors
+    /// The failure is not the JSON of an exception.
+    pub fn answer(self) -> Result<ReplyContent, serde_json::Error> {
         match self.failure {
-            Some(text) if !text.is_empty() => RemoteFailure::from_json(&text).map(Answer::Failure),
-            _ if !self.ending && self.result.is_null() => Ok(Answer::Alive),
-            _ => Ok(Answer::Result(self.result)),
+            Some(text) if !text.is_empty() => RemoteFailure::from_json(&text).map(ReplyContent::Failure),
+            _ if !self.ending && self.result.is_null() => Ok(ReplyContent::Alive),
+            _ => Ok(ReplyContent::Result(self.result)),
         }
     }
 
-    /// The message that carries it to `address`, in the format of the request.
+    /// The message that carries the reply to `address`, in the format of the request.
+    ///
+    /// # Errors
+    /// The result cannot be expressed in that format.
     pub fn into_message(
         self,
         address: &ReplyAddress,
@@ -138,22 +144,25 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_apart() {
+    fn heartbeat_result_and_failure_are_distinguished() {
         let fault = Fault::cluster_not_found("c");
         let failure = WireReply::new(&address(), Err(&fault)).answer().unwrap();
-        let Answer::Failure(remote) = failure else {
+        let ReplyContent::Failure(remote) = failure else {
             panic!("{failure:?}");
         };
         assert_eq!(remote.class, Exception::ClusterNotFound.name());
-        assert_eq!(WireReply::alive(&address()).answer().unwrap(), Answer::Alive);
+        assert_eq!(
+            WireReply::alive(&address()).answer().unwrap(),
+            ReplyContent::Alive
+        );
         let done = WireReply::new(&address(), Ok(json!([1])));
-        assert_eq!(done.answer().unwrap(), Answer::Result(json!([1])));
+        assert_eq!(done.answer().unwrap(), ReplyContent::Result(json!([1])));
     }
 
     #[test]
     fn a_sparse_reply_is_an_end_with_null() {
         let reply: WireReply = serde_json::from_value(json!({"_msg_id": "m", "failure": ""})).unwrap();
-        assert_eq!(reply.answer().unwrap(), Answer::Result(Value::Null));
+        assert_eq!(reply.answer().unwrap(), ReplyContent::Result(Value::Null));
     }
 
     #[test]

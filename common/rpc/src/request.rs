@@ -40,7 +40,7 @@ pub struct Request {
     pub method: String,
     /// Arguments by name.
     pub args: Map<String, Value>,
-    /// Who asks.
+    /// Context of the sender.
     pub context: RequestContext,
     /// The message's id, repeated by redeliveries and by a sender's retries. Absent from odd senders.
     pub unique_id: Option<MessageId>,
@@ -117,7 +117,10 @@ impl<'de> Deserialize<'de> for WireRequest {
 }
 
 impl WireRequest {
-    /// Checks each part.
+    /// Checks the type of each part of a request.
+    ///
+    /// # Errors
+    /// A part is missing or has the wrong type; the error names it.
     pub fn check(self, format: WireFormat) -> Result<Request, Malformed> {
         // oslo's own rule: a `_msg_id` without a queue could never be answered, so it is a cast.
         let reply = match (self.msg_id, self.reply_queue) {

@@ -1,6 +1,6 @@
 //! The answering side: consumes the topic, decodes, hands out requests with their deliveries.
 //!
-//! Differs from oslo.messaging in one thing that decides all others: a message is acknowledged by whoever
+//! Differs from oslo.messaging in one thing that decides all others: a message is acknowledged by the code that
 //! handles it, *after* the work is safe, not on arrival. So a crash loses nothing, a delivery can come twice,
 //! and the number of unacknowledged deliveries is limited (see `options::DEFAULT_PREFETCH`).
 //!
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::client::{Patience, publish_until};
+use super::client::{PublishDeadlines, publish_until};
 use super::delivery::{DeadLetters, Delivery};
 use super::envelope;
 use super::message::RawMessage;
@@ -22,11 +22,11 @@ use super::queue_names::UniqueName;
 use super::reply::WireReply;
 use super::request::{Malformed, ReplyAddress, Request, WireRequest};
 use super::topology;
-use super::transport::{Flow, ListenSpec, Listener, PublishError, Transport, TransportError};
+use super::transport::{ConsumerControl, ListenSpec, Listener, PublishError, Transport, TransportError};
 use magnum_common::error::Fault;
 
-/// How long a reply is offered to a broker that does not take it.
-const REPLY_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+/// How long a reply that the broker does not confirm is retried.
+const REPLY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// What anybody may ask a server with `rpc_ping_enabled`, whatever its topic, with any arguments.
 const PING: &str = "oslo_rpc_server_ping";
@@ -34,7 +34,7 @@ const PING: &str = "oslo_rpc_server_ping";
 /// A request and the message that carried it.
 #[derive(Debug)]
 pub struct Incoming {
-    /// What is asked.
+    /// The decoded request.
     pub request: Request,
     /// To be settled once the request is safe.
     pub delivery: Delivery,
@@ -51,7 +51,10 @@ pub struct RpcServer {
 }
 
 impl RpcServer {
-    /// Declares, consumes, and returns when messages can arrive. Waits for the broker as long as it takes.
+    /// Declares and consumes, and returns when messages can arrive. Waits for an unreachable broker without limit.
+    ///
+    /// # Errors
+    /// The transport is closed, or a queue name cannot be reserved in `[oslo_concurrency] lock_path`.
     pub async fn start(
         transport: Arc<dyn Transport>,
         addressing: impl Into<Addressing>,
@@ -116,13 +119,13 @@ impl RpcServer {
         self.flow().pause().await;
     }
 
-    /// Takes messages again.
+    /// Resumes consumption.
     pub async fn resume(&self) {
         self.flow().resume().await;
     }
 
-    /// The valve of this server, for whoever does not receive.
-    pub fn flow(&self) -> Flow {
+    /// A handle that pauses and resumes consumption.
+    pub fn flow(&self) -> ConsumerControl {
         self.listener.flow()
     }
 
@@ -199,15 +202,15 @@ pub async fn reply(
     let message = WireReply::new(address, outcome).into_message(address, options)?;
     let gone = transport.gone_callers();
     let now = Instant::now();
-    let patience = Patience {
-        until: now + REPLY_PATIENCE,
-        unroutable_until: if gone.contains(&address.queue, now) {
+    let deadlines = PublishDeadlines {
+        unconfirmed: now + REPLY_TIMEOUT,
+        unroutable: if gone.contains(&address.queue, now) {
             now
         } else {
             now + options.kombu_missing_consumer_retry_timeout
         },
     };
-    let outcome = publish_until(transport, &message, patience).await;
+    let outcome = publish_until(transport, &message, deadlines).await;
     match &outcome {
         Ok(()) => gone.forget(&address.queue),
         Err(PublishError::Unroutable { .. }) => gone.remember(&address.queue),

@@ -35,8 +35,11 @@ impl TryFrom<&Settings> for RpcOptions {
 }
 
 impl RpcOptions {
-    /// For a broker of its own for notifications: `[oslo_messaging_notifications] transport_url`. None where that is
+    /// Options of a separate broker for notifications, `[oslo_messaging_notifications] transport_url`. `None` if that is
     /// not set, or the same as that of requests.
+    ///
+    /// # Errors
+    /// The URL is malformed, or has options in its query that cannot be used.
     pub fn for_notifications(settings: &Settings) -> Result<Option<Self>, OptionsError> {
         let requests = settings.default.transport_url.expose();
         settings

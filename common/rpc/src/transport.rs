@@ -89,9 +89,9 @@ pub enum PublishError {
     /// Over the size cap.
     #[error("the message has {size} bytes, more than the limit of {limit}")]
     TooLarge {
-        /// Its size.
+        /// Size of the body, in bytes.
         size: usize,
-        /// The cap.
+        /// The limit, in bytes.
         limit: usize,
     },
     /// It could not be written.
@@ -144,15 +144,15 @@ pub enum TransportError {
     Unreachable(String),
 }
 
-/// What a broker has under a name that we would declare.
+/// What exists on a broker under the name of a queue that we would declare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// Nothing.
-    Nothing,
-    /// What we would declare.
+pub enum QueueInspection {
+    /// No queue.
+    Missing,
+    /// A queue with the arguments that we would declare.
     AsConfigured,
-    /// Something with other arguments; what to do about it.
-    Otherwise(&'static str),
+    /// A queue with other arguments, and the option that would align them.
+    Mismatch(&'static str),
 }
 
 /// State of the connections, for health checks.
@@ -175,7 +175,7 @@ pub struct Listener {
     pub(super) commands: mpsc::UnboundedSender<ListenCommand>,
 }
 
-/// What a listener can be told. Each is answered when it is done.
+/// A command to a listener; confirmed once it is in effect.
 #[derive(Debug)]
 pub(super) enum ListenCommand {
     /// Cancel the consumers; what was delivered stays ours.
@@ -197,9 +197,9 @@ impl Listener {
         self.deliveries.try_recv().ok()
     }
 
-    /// The valve of this listener, for whoever does not receive.
-    pub fn flow(&self) -> Flow {
-        Flow {
+    /// A handle that pauses and resumes this listener.
+    pub fn flow(&self) -> ConsumerControl {
+        ConsumerControl {
             commands: self.commands.clone(),
         }
     }
@@ -210,19 +210,19 @@ impl Listener {
     }
 }
 
-/// Lets messages come from the broker, or not.
+/// Pauses and resumes consumption.
 #[derive(Debug, Clone)]
-pub struct Flow {
+pub struct ConsumerControl {
     commands: mpsc::UnboundedSender<ListenCommand>,
 }
 
-impl Flow {
-    /// Stops taking messages from the broker. Deliveries already here can still be received and settled.
+impl ConsumerControl {
+    /// Stops consuming from the broker. Deliveries that were received can still be processed and settled.
     pub async fn pause(&self) {
         self.command(ListenCommand::Pause).await;
     }
 
-    /// Takes messages again.
+    /// Consumes again.
     pub async fn resume(&self) {
         self.command(ListenCommand::Resume).await;
     }

@@ -92,6 +92,9 @@ impl fmt::Display for BrokerHost {
 
 impl TransportUrl {
     /// Parses a `transport_url`.
+    ///
+    /// # Errors
+    /// The scheme is unknown, or a host, port or percent-encoding is malformed. No password is quoted.
     pub fn parse(url: &str) -> Result<Self, UrlError> {
         let (scheme, rest) = url.split_once("://").ok_or(UrlError::NoScheme)?;
         match scheme {

@@ -17,7 +17,7 @@ pub struct Cluster {
     pub user_id: Option<String>,
     pub cluster_template_id: TemplateUuid,
     pub keypair: Option<String>,
-    /// GB.
+    /// Size in GB.
     pub docker_volume_size: Option<i32>,
     pub labels: StringMap,
     pub master_flavor_id: Option<String>,
@@ -28,7 +28,7 @@ pub struct Cluster {
     pub status_reason: Option<String>,
     pub health_status: Option<HealthStatus>,
     pub health_status_reason: StringMap,
-    /// Minutes.
+    /// Time limit of the creation, in minutes; 0: no limit.
     pub create_timeout: Option<i32>,
     pub api_address: Option<String>,
     pub discovery_url: Option<String>,

@@ -26,7 +26,7 @@ pub struct ClusterTemplate {
     pub network_driver: Option<String>,
     pub volume_driver: Option<String>,
     pub apiserver_port: Option<i32>,
-    /// GB.
+    /// Size in GB.
     pub docker_volume_size: Option<i32>,
     pub docker_storage_driver: Option<String>,
     pub cluster_distro: Option<String>,

@@ -17,7 +17,7 @@ pub struct NodeGroup {
     pub name: String,
     pub cluster_id: ClusterUuid,
     pub project_id: String,
-    /// GB.
+    /// Size in GB.
     pub docker_volume_size: Option<i32>,
     pub labels: StringMap,
     pub flavor_id: Option<String>,
@@ -71,12 +71,12 @@ impl Role {
 pub struct NodeCounts {
     /// Of groups of role `master`.
     pub masters: i64,
-    /// Of all others.
+    /// Number of nodes in all other groups.
     pub workers: i64,
 }
 
 impl NodeCounts {
-    /// Of these groups.
+    /// The node counts of these groups.
     pub fn of(groups: &[NodeGroup]) -> Self {
         let mut counts = Self::default();
         for group in groups {

@@ -47,9 +47,9 @@ macro_rules! text_enum {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a value of {kind}")]
 pub struct UnknownText {
-    /// The enumeration.
+    /// Name of the enumeration.
     pub kind: &'static str,
-    /// What was given.
+    /// The text that is none of its words.
     pub text: String,
 }
 
@@ -95,7 +95,7 @@ pub enum Action {
     Delete,
 }
 
-/// How far it got: the rest of a status.
+/// The second part of a status: how far the action got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Outcome {

@@ -70,7 +70,10 @@ pub enum TelemetryError {
     Repeated,
 }
 
-/// Sets the log up for this process; `program` names the file when only `log_dir` is set.
+/// Sets up the log of this process. `program` names the file if only `log_dir` is set.
+///
+/// # Errors
+/// The log file cannot be opened, or the log was set up before.
 pub fn init(settings: &Settings, program: &str) -> Result<(), TelemetryError> {
     let options = &settings.default;
     let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = Vec::new();

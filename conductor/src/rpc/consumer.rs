@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use magnum_common::retry::RetryPolicy;
-use magnum_rpc::{Delivery, Flow, RpcServer, Transport};
+use magnum_rpc::{ConsumerControl, Delivery, RpcServer, Transport};
 use magnum_telemetry::field;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -100,7 +100,7 @@ impl Consumer {
 
 /// Brings batches into the journal.
 struct Recorder {
-    flow: Flow,
+    flow: ConsumerControl,
     acceptor: Acceptor,
     answers: AnswerQueue,
     monitors: CallMonitors,

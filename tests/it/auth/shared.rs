@@ -20,7 +20,7 @@ fn with(mut settings: Settings, server: &Memcached, secret: &str) -> Settings {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_one_process_has_found_out_the_others_need_not_ask() -> Result<()> {
+async fn validated_token_is_shared_between_processes() -> Result<()> {
     let cloud = Cloud::start().await?;
     let server = Memcached::start().await?;
     let settings = with(cloud.settings(), &server, "secret of both");
@@ -123,7 +123,7 @@ async fn a_memcached_that_goes_away_and_comes_back_harms_nobody() -> Result<()> 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn entries_that_somebody_else_has_written_are_not_believed() -> Result<()> {
+async fn forged_cache_entries_are_ignored() -> Result<()> {
     let cloud = Cloud::start().await?;
     let server = Memcached::start().await?;
     let settings = with(cloud.settings(), &server, "secret");

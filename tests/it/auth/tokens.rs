@@ -57,7 +57,7 @@ async fn a_token_lets_in_whoever_it_stands_for_and_nothing_else_does() -> Result
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn identity_that_a_client_claims_is_not_believed() -> Result<()> {
+async fn identity_headers_of_a_client_are_ignored() -> Result<()> {
     let cloud = Cloud::start().await?;
     let world = World::start(cloud.settings()).await?;
     let claim = [
@@ -197,7 +197,7 @@ async fn revoked_tokens_and_those_of_disabled_users_and_projects_do_not_let_in()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn conductors_are_told_who_asked_with_the_tokens_document() -> Result<()> {
+async fn conductor_gets_the_caller_with_the_token_document() -> Result<()> {
     let cloud = Cloud::start().await?;
     let mut world = World::start(cloud.settings()).await?;
     let anna = cloud.people.person(&["member", "reader"]).await?;

@@ -207,7 +207,7 @@ async fn dead_letters(rpc: &RawRpc, count: usize) -> Result<Vec<Letter>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_request_is_set_aside_with_its_reason_and_the_next_one_is_handled() -> Result<()> {
+async fn undecodable_message_is_dead_lettered_with_its_reason_and_the_next_is_handled() -> Result<()> {
     let deployment = Deployment::new(Backend::Sqlite).await?;
     let mut conductor = deployment.conductor("c1").await?;
     let (_api, template) = api_with_template(&deployment).await?;

@@ -206,7 +206,7 @@ const OF_FOLDERS: &[(&str, &str)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_mistake_of_a_manifest_is_told_with_its_line_and_the_other_drivers_work() -> Result<()> {
+async fn manifest_mistakes_are_reported_by_line_and_other_drivers_work() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     let root = deployment.folder.join("drivers");
     directory(&root)?;

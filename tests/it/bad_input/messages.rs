@@ -18,7 +18,7 @@ fn with(mut message: Value, pointer: &str, value: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_caller_is_told_what_is_wrong_and_a_cast_leaves_its_reason_in_the_journal() -> Result<()> {
+async fn bad_call_gets_its_error_and_bad_cast_is_journalled_with_its_reason() -> Result<()> {
     let deployment = Deployment::new(Backend::Sqlite).await?;
     let mut conductor = deployment.conductor("c1").await?;
     let (_api, template) = api_with_template(&deployment).await?;

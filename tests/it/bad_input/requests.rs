@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{SOON, api_with_template, is_unharmed, new_uuid};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bad_request_is_told_by_name_and_no_conductor_is_bothered() -> Result<()> {
+async fn bad_request_names_the_attribute_and_reaches_no_conductor() -> Result<()> {
     let deployment = Deployment::new(Backend::Sqlite).await?;
     let mut conductor = deployment.conductor("c1").await?;
     let (mut api, template) = api_with_template(&deployment).await?;

@@ -94,7 +94,7 @@ on_every_database! {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_method_that_is_not_served_is_told_with_the_methods_that_are() -> Result<()> {
+async fn unsupported_method_gets_405_with_allow() -> Result<()> {
     let deployment = Deployment::new(Backend::Sqlite).await?;
     let api = deployment.api().await?;
     let client = reqwest::Client::new();

@@ -40,7 +40,7 @@ async fn quorum_options_give_durable_quorum_queues_and_confirmed_persistent_mess
 }
 
 #[tokio::test]
-async fn our_connections_can_be_told_apart() -> Result<()> {
+async fn connections_have_distinct_names() -> Result<()> {
     let vhost = rabbitmq::vhost().await?;
     let bed = Bed::new(&vhost.transport_url(), "")?;
     let _server = bed.server("one").await?;

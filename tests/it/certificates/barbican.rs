@@ -84,7 +84,7 @@ async fn a_set_is_kept_as_magnum_keeps_it_taken_over_and_removed_whole() -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_killed_conductor_left_is_removed_by_the_next_attempt() -> Result<()> {
+async fn artifacts_of_a_killed_conductor_are_removed_by_the_next_attempt() -> Result<()> {
     let certificates = barbican(|_| {}).await?;
     let operation = OperationId::random();
     let magnum = OpenStack::shared().await?.log_in("magnum", "service").await?;

@@ -121,7 +121,7 @@ async fn an_operation_that_is_given_up_after_a_lost_exchange_leaves_nothing() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_arrives_late_is_removed_with_the_rest() -> Result<()> {
+async fn late_artifacts_are_removed_with_the_rest() -> Result<()> {
     let (trap, certificates) = trapped().await?;
     for what in [NEW_SECRET, NEW_CONTAINER] {
         // Arrives before the next attempt, and after it.

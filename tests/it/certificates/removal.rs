@@ -82,7 +82,7 @@ on_every_database! {
         Ok(())
     }
 
-    async fn what_one_conductor_claims_no_other_does_until_the_claim_ends(database: TestDatabase) -> Result<()> {
+    async fn claimed_removal_belongs_to_one_conductor_until_the_claim_expires(database: TestDatabase) -> Result<()> {
         let db = probe::migrated(&database).await?;
         let references: Vec<String> = (0..30).map(|number| format!("http://b/v1/containers/{number}")).collect();
         let cluster = ClusterUuid::random();
@@ -159,7 +159,7 @@ on_every_database! {
         Ok(())
     }
 
-    async fn what_a_conductor_that_stops_has_claimed_is_due_at_once(database: TestDatabase) -> Result<()> {
+    async fn removals_of_a_stopped_conductor_are_due_at_once(database: TestDatabase) -> Result<()> {
         let db = probe::migrated(&database).await?;
         // A store that takes a connection and says nothing.
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await?;

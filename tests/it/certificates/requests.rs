@@ -167,7 +167,7 @@ fn a_request_that_its_key_did_not_sign_is_refused() -> Result<()> {
 }
 
 #[test]
-fn what_is_no_request_is_refused_and_not_repeated() -> Result<()> {
+fn malformed_signing_request_is_refused_without_quoting_it() -> Result<()> {
     let office = Office::new()?;
     let whole = office.request(P256, "")?;
     let half = whole.lines().take(3).collect::<Vec<_>>().join("\n");
@@ -217,7 +217,7 @@ fn allowed_extensions_are_carried_over() -> Result<()> {
 }
 
 #[test]
-fn what_is_not_allowed_is_dropped_or_refused_by_what_the_request_calls_critical() -> Result<()> {
+fn disallowed_extension_is_dropped_or_refused_if_critical() -> Result<()> {
     let office = Office::new()?;
     // Not in the list of allowed extensions.
     let text = office.signed(&office.request(P256, "certificatePolicies=1.2.3.4\n1.2.3.9=ASN1:NULL")?)?;

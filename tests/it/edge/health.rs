@@ -26,7 +26,7 @@ async fn ask(url: &str) -> Result<(u16, Value, Duration)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_hangs_is_told_in_time_and_not_asked_a_hundred_times() -> Result<()> {
+async fn hanging_database_fails_health_in_time_and_is_probed_once() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Mariadb).await?;
     let database = ChaosProxy::start(deployment.database.address()?).await?;
     deployment.connect_via(None, Some(database.address()));
@@ -80,7 +80,7 @@ async fn a_database_that_hangs_is_told_in_time_and_not_asked_a_hundred_times() -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_broker_that_is_lost_is_told_until_it_is_there_again() -> Result<()> {
+async fn lost_broker_fails_health_until_it_is_back() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     let broker = ChaosProxy::start(deployment.vhost.address).await?;
     deployment.connect_via(Some(broker.address()), None);
@@ -153,7 +153,7 @@ async fn the_file_of_a_port_takes_that_port_out_of_rotation_and_no_other() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn health_is_told_only_to_those_who_may_ask() -> Result<()> {
+async fn health_check_is_limited_to_allowed_networks() -> Result<()> {
     let world = World::start(|settings| {
         settings.healthcheck.allowed_source_ranges = vec!["192.0.2.0/24".parse().unwrap()];
     })

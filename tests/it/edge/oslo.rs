@@ -254,7 +254,7 @@ async fn without_an_origin_there_is_no_cors() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn health_is_told_as_oslo_tells_it() -> Result<()> {
+async fn health_check_responds_like_oslo() -> Result<()> {
     let accepts = [
         None,
         Some(""),

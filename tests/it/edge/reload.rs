@@ -76,7 +76,7 @@ async fn levels_and_drivers_are_taken_over_and_a_mistake_changes_nothing() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_that_is_told_to_stop_says_so_and_goes_on_for_a_while() -> Result<()> {
+async fn stopping_service_fails_health_and_drains() -> Result<()> {
     let delay = Duration::from_secs(4);
     let world = World::start(|settings| settings.api.shutdown_delay = delay).await?;
     let (address, root, health) = (world.address(), world.url("/"), world.url("/healthcheck"));

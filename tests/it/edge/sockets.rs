@@ -70,7 +70,7 @@ async fn an_answer_arrives_although_nobody_reads_the_body() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn heads_that_are_too_large_are_told_so_as_a_fault() -> Result<()> {
+async fn oversized_request_head_gets_a_fault() -> Result<()> {
     let world = World::start(|settings| settings.api.max_header_size = 20_000).await?;
     let client = reqwest::Client::new();
     for (path, header, status) in [
@@ -162,7 +162,7 @@ async fn connections_beyond_the_limit_wait_for_their_turn() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_too_often_is_told_when_to_come_back_and_nobody_else_is() -> Result<()> {
+async fn rate_limited_client_gets_retry_after_and_others_are_served() -> Result<()> {
     let world = World::start(|settings| {
         settings.api.rate_limit_per_project = 1;
         settings.api.rate_limit_burst = 3;

@@ -30,7 +30,7 @@ async fn a_template_names_things_by_id_or_by_name() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_missing_ambiguous_or_another_projects_is_refused() -> Result<()> {
+async fn missing_ambiguous_or_foreign_resource_is_refused() -> Result<()> {
     let world = World::start().await?;
     let cloud = world.cloud;
     let client = world.client(&world.member).await?;

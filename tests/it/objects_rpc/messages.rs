@@ -211,7 +211,7 @@ async fn an_older_caller_is_answered_in_its_version_and_by_its_method_names() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_well_behaved_caller_sends_is_told_and_harms_nobody() -> Result<()> {
+async fn malformed_object_call_is_refused_and_harms_no_other() -> Result<()> {
     let world = World::on(Backend::Sqlite).await?;
     let mut rpc = RawRpc::connect(&world.deployment.vhost).await?;
     let cluster = || raw_rpc::object("Cluster", "1.24", json!({"uuid": super::chosen(2, 1)}));

@@ -171,7 +171,7 @@ on_every_database! {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_waits_for_a_database_that_comes_back_and_is_told_of_one_that_does_not() -> Result<()> {
+async fn object_call_waits_for_the_database_and_fails_after_its_time_limit() -> Result<()> {
     let database = TestDatabase::empty(Backend::Mariadb).await?;
     probe::migrated(&database).await?;
     let line = ChaosProxy::start(database.address()?).await?;

@@ -77,7 +77,7 @@ on_every_database! {
         assert_eq!(world.groups(asked.command.cluster()).await.len(), 2);
     }
 
-    async fn what_the_clusters_state_does_not_allow_is_refused_and_changes_nothing(database: TestDatabase) {
+    async fn request_against_the_clusters_state_is_refused_without_a_change(database: TestDatabase) {
         let world = World::new(&database).await;
         let asked = create();
         let uuid = asked.command.cluster().clone();

@@ -59,7 +59,7 @@ on_every_database! {
         assert_eq!(world.cluster(&uuid).await, None);
     }
 
-    async fn what_waits_for_the_cloud_or_for_a_retry_is_cancelled(database: TestDatabase) {
+    async fn observing_or_retrying_operation_is_cancelled(database: TestDatabase) {
         let mut world = World::new(&database).await;
         world.timing.limits.policy.initial = std::time::Duration::from_secs(600);
         world.timing.limits.policy.max_interval = std::time::Duration::from_secs(600);

@@ -81,7 +81,7 @@ on_every_database! {
         assert_eq!((row.attempts, row.lease_epoch), (1, 1), "nobody else took it");
     }
 
-    async fn what_a_dead_conductor_had_in_hand_another_one_finishes(database: TestDatabase) {
+    async fn operation_of_a_dead_conductor_is_finished_by_another(database: TestDatabase) {
         let mut world = World::new(&database).await;
         world.timing.lease = Duration::from_secs(1);
         let gate = Gate::new();

@@ -51,7 +51,7 @@ async fn events(world: &World) -> i64 {
 }
 
 on_every_database! {
-    async fn what_ended_long_ago_goes_with_its_events_and_younger_ones_stay(database: TestDatabase) {
+    async fn expired_operations_are_deleted_with_their_events(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         let cluster = world.complete_cluster(&conductor).await;
@@ -97,7 +97,7 @@ on_every_database! {
         world.reaches(&failed, State::Succeeded).await;
     }
 
-    async fn what_is_open_and_what_is_not_answered_stays(database: TestDatabase) {
+    async fn open_or_unanswered_operations_are_kept(database: TestDatabase) {
         let world = World::new(&database).await;
         let open = world.record(create()).await;
         *world.sink.fail.lock().unwrap() = Some(PublishError::Disconnected("cut".into()));

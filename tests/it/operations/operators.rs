@@ -62,7 +62,7 @@ on_every_database! {
         world.reaches(&operation, State::Succeeded).await;
     }
 
-    async fn what_waits_can_be_discarded_and_its_cluster_says_so(database: TestDatabase) {
+    async fn waiting_operation_can_be_discarded_and_its_cluster_shows_it(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         world.driver.then(Act::Report(Box::new(built(ClusterStatus::CreateInProgress, "s"))));
@@ -78,7 +78,7 @@ on_every_database! {
         world.nothing_is_open().await;
     }
 
-    async fn what_runs_is_stopped_at_its_border_and_leaves_a_failed_cluster(database: TestDatabase) {
+    async fn running_operation_stops_after_its_step_and_its_cluster_is_failed(database: TestDatabase) {
         let world = World::new(&database).await;
         let gate = Gate::new();
         world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Report(Box::new(built(ClusterStatus::CreateComplete, "s"))))));

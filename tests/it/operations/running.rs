@@ -13,7 +13,7 @@ use magnum_tests::{TestDatabase, on_every_database};
 use super::world::{World, create, delete, update};
 
 on_every_database! {
-    async fn a_create_that_works_ends_complete_with_everything_the_driver_told(database: TestDatabase) {
+    async fn successful_create_stores_everything_the_driver_reported(database: TestDatabase) {
         let world = World::new(&database).await;
         let asked = create();
         let uuid = asked.command.cluster().clone();

@@ -276,7 +276,7 @@ fn no_status_went_back(changes: &[(String, String, String)]) -> Result<()> {
 /// A Python conductor saves what it saw a while ago, over whatever stands there: `CREATE_COMPLETE` over a deletion
 /// that was accepted meanwhile, or removes the rows of a cluster that is gone. Ours goes on and ends as it should.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_python_poll_writes_late_undoes_nothing_that_ours_accepted() -> Result<()> {
+async fn late_status_write_of_a_python_conductor_does_not_undo_an_accepted_delete() -> Result<()> {
     let deployment = Deployment::new(Backend::Mariadb).await?;
     let python = PythonMagnum::beside(&deployment).await?;
     let _one = deployment.conductor("one").await?;

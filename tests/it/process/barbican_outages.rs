@@ -226,7 +226,7 @@ fn is_told_to_come_again(answer: Result<Value, Raised>) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asks_for_a_certificate_meanwhile_is_told_so_in_time() -> Result<()> {
+async fn certificate_call_during_an_outage_fails_in_time() -> Result<()> {
     let scene = Scene::set().await?;
     let (cluster, operation) = scene.ask("c").await?;
     scene.completes(&cluster, &operation).await?;

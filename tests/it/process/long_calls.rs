@@ -108,7 +108,7 @@ async fn signs_of_life_come_while_the_operation_waits_for_its_turn_and_end_with_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_takes_the_operation_over_goes_on_with_the_signs_of_life() -> Result<()> {
+async fn takeover_continues_the_heartbeats_of_a_call() -> Result<()> {
     let deployment = Deployment::new(Backend::Mariadb).await?;
     let mut one = deployment.conductor("one").await?;
     let template = deployment.api().await?.rest.create_template("t").await?;

@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result, ensure};
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::RequestId;
 use magnum_rpc::{
-    self as rpc, Declaration, Found, Notification, NotificationFormat, Priority, Retries, RpcOptions,
-    connect_with, topology,
+    self as rpc, Declaration, Notification, NotificationFormat, Priority, QueueInspection, Retries,
+    RpcOptions, connect_with, topology,
 };
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::deployment::{Api, Deployment};
@@ -224,7 +224,10 @@ async fn publisher_and_listener_declare_the_same_queues_whatever_the_options() -
             .filter(|one| !matches!(one, Declaration::Bind { .. }))
             .collect();
         for (name, found) in rpc::inspect(&rpc_options, "inspector", &declared).await? {
-            ensure!(found == Found::AsConfigured, "{options:?}: {name}: {found:?}");
+            ensure!(
+                found == QueueInspection::AsConfigured,
+                "{options:?}: {name}: {found:?}"
+            );
         }
         tell(Priority::Error).await?;
         let heard = hear(&mut listener, &["notifications"], 2).await?;

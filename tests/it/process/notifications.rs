@@ -53,7 +53,7 @@ async fn deployment(backend: Backend) -> Result<(Deployment, Program)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clusters_life_is_told() -> Result<()> {
+async fn every_change_of_a_cluster_sends_a_notification() -> Result<()> {
     let (deployment, _conductor) = deployment(Backend::Mariadb).await?;
     let api = deployment.api().await?;
     let rest = api.rest.with_token("token-of-the-user");
@@ -135,7 +135,7 @@ async fn a_clusters_life_is_told() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_and_refused_casts_are_told_with_their_reason() -> Result<()> {
+async fn failures_and_refused_casts_send_notifications_with_their_reason() -> Result<()> {
     let (deployment, _conductor) = deployment(Backend::Sqlite).await?;
     let api = deployment.api().await?;
     let template = api.rest.create_template("t").await?;
@@ -201,7 +201,7 @@ async fn failures_and_refused_casts_are_told_with_their_reason() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_status_sync_sees_is_told_and_without_a_driver_nothing_is() -> Result<()> {
+async fn status_sync_sends_notifications_only_with_a_driver() -> Result<()> {
     let (mut deployment, mut conductor) = deployment(Backend::Sqlite).await?;
     let api = deployment.api().await?;
     let template = api.rest.create_template("t").await?;

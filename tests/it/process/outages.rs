@@ -91,7 +91,7 @@ impl Scene {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_broker_the_api_promises_nothing_and_still_reads() -> Result<()> {
+async fn without_the_broker_the_api_accepts_nothing_and_still_reads() -> Result<()> {
     let scene = Scene::set().await?;
     let before = scene.asking_works("before").await?;
     scene.broker.cut();

@@ -70,7 +70,7 @@ async fn an_update_sends_the_row_and_the_wanted_values() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_administrator_deletes_in_any_project_and_the_conductor_is_told_so() {
+async fn admin_delete_in_any_project_carries_the_all_tenants_context() {
     let mut world = world().await;
     let answer = world
         .ask("root", "DELETE", &format!("/v1/clusters/{PROD}"), "")

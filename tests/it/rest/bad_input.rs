@@ -120,7 +120,7 @@ async fn patches_that_are_none_are_400_before_the_resource_is_looked_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn methods_and_paths_that_do_not_exist_are_told_without_a_version() {
+async fn unknown_methods_and_paths_are_refused_without_a_version() {
     let world = World::start("base").await;
     for (method, path, status) in [
         ("PUT", "/v1/clusters", 405),

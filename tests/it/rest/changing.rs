@@ -131,7 +131,7 @@ async fn a_resize_is_cast_with_the_group_it_is_about() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_answered_is_called_and_silence_is_a_503() {
+async fn certificate_requests_are_calls_and_a_missing_reply_is_a_503() {
     let mut settings = Settings::default();
     settings.default.rpc_response_timeout = Duration::from_secs(1);
     let mut world = World::patient(settings).await;
@@ -311,7 +311,7 @@ async fn changes_that_the_status_does_not_allow_are_a_409_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_driver_cannot_do_is_refused_before_it_is_asked() {
+async fn unsupported_action_is_refused_without_calling_the_driver() {
     let mut world = World::start("base").await;
     world.sql("update cluster_template set driver = 'fake_mid'").await;
     for (body, told) in [

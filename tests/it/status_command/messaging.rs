@@ -23,7 +23,7 @@ async fn refuses(deployment: &Deployment, words: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_services_refuse_at_their_start_is_told_all_at_once() -> Result<()> {
+async fn all_messaging_errors_are_reported_at_once() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     finds(&deployment, OPTIONS, OK, &[]).await?;
     // With rabbit_quorum_queue, which is on, each of these stops a service.
@@ -57,7 +57,7 @@ async fn what_services_refuse_at_their_start_is_told_all_at_once() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broker_that_is_away_or_lets_us_not_in_is_told_with_what_to_do() -> Result<()> {
+async fn unreachable_or_refusing_broker_is_reported_with_advice() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     finds(&deployment, BROKER, OK, &[]).await?;
     let broker = deployment.vhost.address;
@@ -91,7 +91,7 @@ async fn a_broker_that_is_away_or_lets_us_not_in_is_told_with_what_to_do() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_queue_than_configured_is_told_and_left_as_it_is() -> Result<()> {
+async fn mismatched_queue_is_reported_and_left_unchanged() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     // Nobody has declared anything yet, and the look does not.
     finds(&deployment, QUEUE, OK, &[]).await?;
@@ -125,7 +125,7 @@ async fn another_queue_than_configured_is_told_and_left_as_it_is() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_keeps_notifications_from_being_heard_is_told() -> Result<()> {
+async fn notification_problems_are_reported() -> Result<()> {
     const CHECK: &str = "Notifications";
     let section = "oslo_messaging_notifications";
     let mut deployment = Deployment::new(Backend::Sqlite).await?;

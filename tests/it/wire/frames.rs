@@ -1,8 +1,8 @@
 //! Every recorded request and reply is read and written back with the same meaning.
 
 use magnum_rpc::{
-    Answer, MAX_BODY_BYTES, RawMessage, RemoteFailure, Request, WireFormat, WireReply, WireRequest, decode,
-    encode,
+    MAX_BODY_BYTES, RawMessage, RemoteFailure, ReplyContent, Request, WireFormat, WireReply, WireRequest,
+    decode, encode,
 };
 use serde_json::Value;
 
@@ -104,12 +104,12 @@ fn every_reply_reads_and_writes_back_equal() {
         let inner = meaning(&frame, &value);
         assert_eq!(value, inner, "{name}");
         match reply.answer().unwrap() {
-            Answer::Failure(failure) => {
+            ReplyContent::Failure(failure) => {
                 let ours: Value = serde_json::from_str(&failure.to_json()).unwrap();
                 assert_same_failure(&ours, &inner["failure"], &name);
             }
-            Answer::Alive => assert_eq!(name, "reply-monitored-call-heartbeat"),
-            Answer::Result(result) => assert_eq!(result, inner["result"], "{name}"),
+            ReplyContent::Alive => assert_eq!(name, "reply-monitored-call-heartbeat"),
+            ReplyContent::Result(result) => assert_eq!(result, inner["result"], "{name}"),
         }
     }
 }
@@ -118,7 +118,7 @@ fn every_reply_reads_and_writes_back_equal() {
 fn a_failure_of_our_catalogue_is_written_as_recorded() {
     let recorded = load("rpc", "reply-cluster_delete-ClusterNotFound");
     let (reply, _) = decode::<WireReply>(&raw(&recorded), MAX_BODY_BYTES).unwrap();
-    let Answer::Failure(failure) = reply.answer().unwrap() else {
+    let ReplyContent::Failure(failure) = reply.answer().unwrap() else {
         panic!("a failure");
     };
     let fault = failure.to_fault().expect("ClusterNotFound is in the catalogue");

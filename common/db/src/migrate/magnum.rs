@@ -86,9 +86,9 @@ impl fmt::Display for Revision {
     }
 }
 
-/// What is in a database.
+/// The state of Magnum's tables in a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum SchemaState {
     /// None of Magnum's tables.
     Nothing,
     /// `alembic_version` is there and empty, and so are the tables: a creation that was cut short.
@@ -102,7 +102,7 @@ pub(super) enum Found {
     Stamped(String),
 }
 
-impl Found {
+impl SchemaState {
     pub(super) fn into_stamp(self) -> Option<String> {
         match self {
             Self::Stamped(revision) => Some(revision),
@@ -112,7 +112,7 @@ impl Found {
 }
 
 /// Looks, without changing anything.
-pub(super) fn found(conn: &mut AnyConnection) -> Result<Found, DbError> {
+pub(super) fn found(conn: &mut AnyConnection) -> Result<SchemaState, DbError> {
     let mut present = Vec::new();
     for table in TABLES.iter().chain(OLD_TABLES) {
         if table_exists(conn, table)? {
@@ -129,33 +129,33 @@ pub(super) fn found(conn: &mut AnyConnection) -> Result<Found, DbError> {
         Vec::new()
     };
     Ok(match (stamps.len(), present.first()) {
-        (1, _) => Found::Stamped(stamps.remove(0)),
-        (0, None) if !versioned => Found::Nothing,
-        (0, None) => Found::Unfinished,
+        (1, _) => SchemaState::Stamped(stamps.remove(0)),
+        (0, None) if !versioned => SchemaState::Nothing,
+        (0, None) => SchemaState::Unfinished,
         (0, Some(table)) => {
             if versioned && all_empty(conn, &present)? {
-                Found::Unfinished
+                SchemaState::Unfinished
             } else {
-                Found::Unstamped { table }
+                SchemaState::Unstamped { table }
             }
         }
-        _ => Found::Stamped(stamps.join(" and ")),
+        _ => SchemaState::Stamped(stamps.join(" and ")),
     })
 }
 
 /// Brings Magnum's tables to the head.
 pub(super) fn upgrade(conn: &mut AnyConnection) -> Result<Vec<String>, DbError> {
     match found(conn)? {
-        Found::Nothing | Found::Unfinished => {
+        SchemaState::Nothing | SchemaState::Unfinished => {
             create(conn)?;
             Ok(vec![format!("created Magnum's tables at revision {HEAD}")])
         }
-        Found::Unstamped { table } => Err(DbError::Schema(format!(
+        SchemaState::Unstamped { table } => Err(DbError::Schema(format!(
             "the database has a table '{table}' but no revision in alembic_version. Nothing was changed. If these \
              are Magnum's tables, find out their revision and run `magnum-db-manage stamp <revision>` first; if \
              not, give Magnum a database of its own."
         ))),
-        Found::Stamped(name) => match Revision::of_stamp(&name)? {
+        SchemaState::Stamped(name) => match Revision::of_stamp(&name)? {
             Revision::B3e1cf4a2d5e => Ok(Vec::new()),
             Revision::C0f832afc4fd => {
                 drop_columns(conn, "cluster", TRUST_COLUMNS)?;

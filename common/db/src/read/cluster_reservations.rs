@@ -1,4 +1,4 @@
-//! Reading reservations of clusters; what they are is told where they are written.
+//! Reading quota reservations of clusters; see `db::write::cluster_reservations` for what they are.
 
 use diesel::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::schema::conductor_cluster_reservation as reservation;
 /// The clusters that are reserved for a project.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Reserved {
-    /// Promised and not made yet, as far as is known.
+    /// Valid reservations.
     pub open: Vec<String>,
     /// Their time is over.
     pub past: Vec<String>,

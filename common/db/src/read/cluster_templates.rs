@@ -33,7 +33,7 @@ impl Visibility {
         }
     }
 
-    /// Everything: for the program itself, which has to find a cluster's template whoever may see it.
+    /// Everything: for the program itself, which has to find a cluster's template regardless of its visibility.
     pub const fn all() -> Self {
         Self {
             own: Tenancy::All,
@@ -110,7 +110,7 @@ pub fn find_by_name(
     rows.into_iter().map(ClusterTemplate::try_from).collect()
 }
 
-/// The templates with these uuids, whoever may see them, in one query: for the clusters of a list.
+/// The templates with these uuids, regardless of visibility, in one query: for the clusters of a list.
 pub fn with_uuids(conn: &mut AnyConnection, uuids: &[TemplateUuid]) -> Result<Vec<ClusterTemplate>, DbError> {
     let mut rows: Vec<ClusterTemplateRow> = Vec::new();
     for part in uuids.chunks(MOST_BINDS) {

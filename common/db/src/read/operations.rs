@@ -63,7 +63,7 @@ pub struct OperationEvent {
 /// Which part of the operations of a cluster, in the order in which they were accepted.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationPage {
-    /// Most operations.
+    /// Maximum number of operations.
     pub limit: u32,
     /// The number of the operation after which the page starts.
     pub after: Option<i64>,

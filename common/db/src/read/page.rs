@@ -12,7 +12,7 @@ use diesel::sql_types::{Bool, Untyped};
 use crate::connection::AnyConnection;
 use crate::error::DbError;
 
-/// Up or down.
+/// Direction of a sorted list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SortDir {
     /// Smallest first.
@@ -246,7 +246,7 @@ pub struct Page {
     /// The *number* of the row after which the page starts (find the row by its uuid first: a marker that
     /// does not exist is the caller's 404).
     pub after: Option<i32>,
-    /// `None`: by number.
+    /// The column to sort by; `None`: the primary key.
     pub sort_key: Option<SortKey>,
     /// Direction of the sort key and of the number.
     pub sort_dir: SortDir,

@@ -1,7 +1,7 @@
-//! Clusters that were promised and that no conductor has made yet: `conductor_cluster_reservation`.
+//! Quota reservations of clusters that have no row yet: `conductor_cluster_reservation`.
 //!
 //! The API writes one before it asks for a cluster; the conductor removes it in the transaction that makes the
-//! cluster's row, or refuses to. So a cluster counts for its project's quota from the promise on, and never twice.
+//! cluster's row, or refuses to. So a cluster counts for its project's quota from its reservation on, and never twice.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub fn insert_project(conn: &mut AnyConnection, project_id: &str) -> Result<(), 
     .map(drop)
 }
 
-/// Reserves a cluster for a project. Without further word it is forgotten after `lasts`.
+/// Reserves a cluster for a project's quota. The reservation expires after `lasts`.
 pub fn insert(
     conn: &mut AnyConnection,
     cluster: &ClusterUuid,

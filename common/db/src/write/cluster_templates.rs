@@ -16,7 +16,7 @@ use magnum_common::model::ClusterTemplate;
 /// What became of a change that a reference can forbid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// Done.
+    /// The template was changed or deleted.
     Done,
     /// There is no such template.
     Absent,

@@ -1,4 +1,4 @@
-//! What both transports promise, proven on the in-process one; `tests/it/broker.rs` proves it on RabbitMQ.
+//! The guarantees of both transports, proven on the in-process one; `tests/it/broker.rs` proves it on RabbitMQ.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,7 +104,7 @@ async fn a_server_holds_no_more_than_its_prefetch() {
 }
 
 #[tokio::test]
-async fn what_a_stopped_server_held_comes_to_another_in_order() {
+async fn unsettled_messages_of_a_stopped_server_are_redelivered_in_order() {
     let bed = Bed::new(|_| {});
     let mut one = bed.server("one").await;
     for n in 0..3 {
@@ -249,7 +249,7 @@ async fn signs_of_life_carry_a_call_past_its_monitor() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_moves_to_the_dead_letter_queue() {
+async fn undecodable_message_moves_to_the_dead_letter_queue() {
     let bed = Bed::new(|_| {});
     let mut server = bed.server("one").await;
     let garbage = OutgoingMessage::new(direct("magnum-conductor"), WireFormat::Json, "{not json");

@@ -110,7 +110,10 @@ impl RabbitOptions {
         self.rabbit_quorum_queue || self.amqp_durable_queues
     }
 
-    /// Whether the options can be used together. Asked before the first connection.
+    /// Whether the options can be used together. Called before the first connection.
+    ///
+    /// # Errors
+    /// An option excludes or needs another one; the error names both.
     pub fn check(&self) -> Result<(), OptionsError> {
         match self.problems().next() {
             Some(problem) => Err(problem),
@@ -303,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_exclude_or_need_each_other_are_told() {
+    fn conflicting_options_are_reported() {
         for (query, needle) in [
             ("rabbit_ha_queues=1&rabbit_quorum_queue=1", "rabbit_ha_queues"),
             (

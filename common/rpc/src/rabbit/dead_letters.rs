@@ -67,7 +67,10 @@ pub struct Lent {
 }
 
 impl DeadLetters {
-    /// Connects. A queue that is not there is an empty one: nothing was ever set aside.
+    /// Connects to the dead-letter queue. A missing queue is an empty one.
+    ///
+    /// # Errors
+    /// There is no broker (`fake://`), no queue is configured, or the broker is unreachable or refuses access.
     pub async fn open(options: &RpcOptions, program: &str) -> Result<Self, DeadLetterError> {
         let TransportUrl::Rabbit(url) = &options.url else {
             return Err(DeadLetterError::NoBroker);
@@ -98,7 +101,10 @@ impl DeadLetters {
         })
     }
 
-    /// The next message; none after those that were there at the beginning.
+    /// The next message; `None` after those that were in the queue at the beginning.
+    ///
+    /// # Errors
+    /// The connection is lost.
     pub async fn next(&mut self) -> Result<Option<Lent>, DeadLetterError> {
         while self.left > 0 {
             self.left -= 1;
@@ -149,7 +155,10 @@ impl DeadLetters {
         Ok(None)
     }
 
-    /// Puts a message back into `queue` as it was sent, and takes it out of here when the broker has confirmed that.
+    /// Publishes a message to `queue` as it was sent first, and removes it from here once the broker has confirmed that.
+    ///
+    /// # Errors
+    /// The queue does not exist, or the connection is lost. The message is still here then.
     pub async fn requeue(&self, lent: &Lent, queue: &str) -> Result<(), DeadLetterError> {
         let message = &lent.letter.message;
         let mut properties = BasicProperties::default().with_delivery_mode(2).with_priority(0);
@@ -169,12 +178,18 @@ impl DeadLetters {
         self.settle(lent.tag).await
     }
 
-    /// Takes a message out of the queue for good.
+    /// Removes a message from the queue for good.
+    ///
+    /// # Errors
+    /// The connection is lost.
     pub async fn discard(&self, lent: &Lent) -> Result<(), DeadLetterError> {
         self.settle(lent.tag).await
     }
 
-    /// Says goodbye; what was read and left goes back into the queue.
+    /// Closes the connection. Messages that were read and not removed go back into the queue.
+    ///
+    /// # Errors
+    /// The connection is lost; the broker puts them back as well.
     pub async fn close(self) -> Result<(), DeadLetterError> {
         Ok(self.connection.close(200, "OK".into()).await?)
     }

@@ -8,13 +8,13 @@ use lapin::protocol::AMQPSoftError;
 use super::declare::{create, has_code, option_to_align};
 use super::open::Opener;
 use crate::topology::Declaration;
-use crate::transport::Found;
+use crate::transport::QueueInspection;
 
 /// What is there of these declarations, by name. An error is one line without credentials.
 pub(super) async fn inspect(
     opener: &Opener,
     declarations: &[Declaration],
-) -> Result<Vec<(String, Found)>, String> {
+) -> Result<Vec<(String, QueueInspection)>, String> {
     let connection = opener
         .open("inspection", &mut opener.host_order())
         .await
@@ -34,19 +34,19 @@ pub(super) async fn inspect(
     Ok(seen)
 }
 
-async fn look(connection: &lapin::Connection, declaration: &Declaration) -> lapin::Result<Found> {
+async fn look(connection: &lapin::Connection, declaration: &Declaration) -> lapin::Result<QueueInspection> {
     // A refusal costs the channel, so each question has its own.
     let channel = connection.create_channel().await?;
     match create(&channel, declaration, true).await {
         Ok(()) => {}
-        Err(error) if has_code(&error, &AMQPSoftError::NOTFOUND) => return Ok(Found::Nothing),
+        Err(error) if has_code(&error, &AMQPSoftError::NOTFOUND) => return Ok(QueueInspection::Missing),
         Err(error) => return Err(error),
     }
     let channel = connection.create_channel().await?;
     match create(&channel, declaration, false).await {
-        Ok(()) => Ok(Found::AsConfigured),
+        Ok(()) => Ok(QueueInspection::AsConfigured),
         Err(error) if has_code(&error, &AMQPSoftError::PRECONDITIONFAILED) => {
-            Ok(Found::Otherwise(option_to_align(&error.to_string())))
+            Ok(QueueInspection::Mismatch(option_to_align(&error.to_string())))
         }
         Err(error) => Err(error),
     }

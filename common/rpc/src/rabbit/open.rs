@@ -77,7 +77,7 @@ impl Opener {
             let Some(host) = self.url.hosts.get(index) else {
                 continue;
             };
-            // Before the answer: whoever waits for this may give up earlier than we do.
+            // Before the broker answers: a caller that waits for this may time out earlier than we do.
             order.trying(index);
             match timeout(CONNECT_TIMEOUT, self.open_host(host, purpose)).await {
                 Ok(Ok(connection)) => {

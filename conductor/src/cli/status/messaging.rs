@@ -9,7 +9,9 @@
 //! Looks at one host of `transport_url`: the first that lets us in. A service that loses it goes on to the others.
 
 use magnum_config::Settings;
-use magnum_rpc::{self as rpc, Declaration, Found, RpcOptions, TransportError, TransportUrl, topology};
+use magnum_rpc::{
+    self as rpc, Declaration, QueueInspection, RpcOptions, TransportError, TransportUrl, topology,
+};
 
 use super::report::Finding;
 
@@ -71,7 +73,7 @@ pub(super) fn unreachable(option: &str, error: &TransportError) -> String {
 }
 
 /// Whether requests are kept while the broker restarts, and whether their queue is as configured.
-fn queue(options: &RpcOptions, things: Vec<(String, Found)>) -> Finding {
+fn queue(options: &RpcOptions, things: Vec<(String, QueueInspection)>) -> Finding {
     let mut finding = Finding::of("Queue of requests");
     if !options.rabbit.durable_topics() {
         finding.warn(
@@ -85,9 +87,9 @@ fn queue(options: &RpcOptions, things: Vec<(String, Found)>) -> Finding {
 }
 
 /// A warning for each thing that exists with other arguments.
-pub(super) fn mismatches(finding: &mut Finding, things: Vec<(String, Found)>) {
+pub(super) fn mismatches(finding: &mut Finding, things: Vec<(String, QueueInspection)>) {
     for (name, found) in things {
-        if let Found::Otherwise(advice) = found {
+        if let QueueInspection::Mismatch(advice) = found {
             finding.warn(format!(
                 "{name} exists with other arguments than the options say, and will be used as it is: {advice}."
             ));

@@ -78,7 +78,7 @@ fn a_whole_manifest_is_read() {
 }
 
 #[test]
-fn what_is_not_said_has_defaults() {
+fn omitted_manifest_fields_have_defaults() {
     let manifest = Manifest::parse(
         "[driver]\nname='d'\nversion='0.1.0'\nengine='exec'\n[[provides]]\nserver_type='vm'\nos='u'\n\
          coe='kubernetes'\n[exec]\nprogram='p'\n",
@@ -110,7 +110,7 @@ fn settings_of_other_engines_are_handed_on() {
 }
 
 #[test]
-fn each_mistake_is_told_with_its_line() {
+fn each_mistake_is_reported_with_its_line() {
     for (from, to, message) in [
         (
             "beta = true",
@@ -241,7 +241,7 @@ fn each_mistake_is_told_with_its_line() {
 }
 
 #[test]
-fn all_mistakes_of_a_file_are_told_at_once_and_by_line() {
+fn all_mistakes_of_a_file_are_reported_by_line() {
     let text = "[driver]\nname = \"Bad Name\"\nversion = \"one\"\nengine = \"exec\"\ncolour = \"blue\"\n\
                 [[provides]]\nserver_type = \"vm\"\nos = 7\n";
     let lines: Vec<_> = read(text).problems.iter().map(|problem| problem.line).collect();
@@ -267,7 +267,7 @@ fn an_empty_file_says_what_belongs_into_it() {
 }
 
 #[test]
-fn broken_toml_is_told_with_its_line() {
+fn broken_toml_is_reported_with_its_line() {
     let problems = read("[driver]\nname = disk\n").problems;
     assert_eq!(problems[0].line, Some(1), "what is missing in [driver]");
     let broken = problems
