@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 
-use magnum_openstack::{ServiceRequest, Credentials, Endpoint, Method, Reply, ServiceError, Session};
+use magnum_openstack::{Credentials, Endpoint, Method, Reply, ServiceError, ServiceRequest, Session};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
