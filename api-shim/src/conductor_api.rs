@@ -301,6 +301,8 @@ impl ConductorApi {
         method: &str,
         args: Value,
     ) -> Result<MessageId, PublishError> {
+        // The request's other lines name the cluster from here on.
+        tracing::Span::current().record(field::CLUSTER, cluster_of(method, &args));
         let id = self.rpc.cast(context, method, map_of(args)).await?;
         tracing::info!({ field::RPC_METHOD } = method, { field::MESSAGE } = %id, "handed to the conductors");
         Ok(id)
@@ -311,6 +313,13 @@ impl ConductorApi {
         tracing::info!({ field::RPC_METHOD } = method, "answered by a conductor");
         Ok(answer)
     }
+}
+
+/// The cluster that a request is about.
+fn cluster_of<'a>(method: &str, args: &'a Value) -> Option<&'a str> {
+    let object = args.pointer("/cluster/magnum_object.data/uuid");
+    let named = args.get("uuid").filter(|_| method.starts_with("cluster_"));
+    object.or(named)?.as_str()
 }
 
 fn map_of(args: Value) -> Map<String, Value> {

@@ -311,7 +311,8 @@ impl Certificates {
     ) -> Result<T, Cause> {
         // Never closed; without a permit the work is done all the same.
         let _permit = self.inner.workers.acquire().await.ok();
-        tokio::task::spawn_blocking(work)
+        let span = tracing::Span::current();
+        tokio::task::spawn_blocking(move || span.in_scope(work))
             .await
             .map_err(|error| Cause::Interrupted(error.to_string()))?
     }

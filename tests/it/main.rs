@@ -45,4 +45,5 @@ pub(crate) mod rest;
 mod rows;
 mod status_command;
 mod status_sync;
+mod traces;
 mod wire;

@@ -121,6 +121,7 @@ on_every_database! {
                 "applied 2026-11-21-120000_add_certificate_removal_manager",
                 "applied 2026-11-21-130000_create_cluster_reservation",
                 "applied 2026-11-22-100000_create_key_pool",
+                "applied 2026-11-22-110000_add_operation_trace",
             ]
         );
         assert_eq!(db.run(|conn| probe::raw_rows(conn, "cluster")).await?, before);
@@ -216,7 +217,7 @@ on_every_database! {
         let (one, other) = tokio::join!(migrate::upgrade(&one), migrate::upgrade(&other));
         let mut lengths = [one?.len(), other?.len()];
         lengths.sort_unstable();
-        assert_eq!(lengths, [0, 6]);
+        assert_eq!(lengths, [0, 7]);
         Ok(())
     }
 
@@ -350,7 +351,7 @@ async fn asking_for_the_version_makes_no_file() -> Result<()> {
     let mut section = section(&database);
     section.connection = Secret::new(url.clone());
     let version = migrate::version(&section).await?;
-    assert_eq!((version.magnum, version.pending.len()), (None, 5));
+    assert_eq!((version.magnum, version.pending.len()), (None, 6));
     let path = url.strip_prefix("sqlite:///").unwrap_or_default();
     assert!(!path.is_empty() && !std::path::Path::new(path).exists(), "{path}");
     Ok(())

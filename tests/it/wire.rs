@@ -60,6 +60,7 @@ pub(crate) fn raw(frame: &Value) -> RawMessage {
         content_type: text(&frame["properties"]["content_type"]),
         content_encoding: text(&frame["properties"]["content_encoding"]),
         compression: text(&frame["headers"]["compression"]),
+        trace: None,
         redelivered: false,
         stream_offset: None,
         body: body(frame),

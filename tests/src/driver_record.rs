@@ -32,6 +32,12 @@ pub struct CallLine {
     /// The user's token, if it has one.
     #[serde(default)]
     pub token: Option<String>,
+    /// The trace that it was given in its environment.
+    #[serde(default)]
+    pub traceparent: Option<String>,
+    /// The trace's state.
+    #[serde(default)]
+    pub tracestate: Option<String>,
     /// Nodes of all groups that were asked for.
     pub nodes: i64,
     /// Outcome, at the end.

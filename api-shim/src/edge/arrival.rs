@@ -1,7 +1,7 @@
 //! What every request gets on its way in, and every answer on its way out.
 //!
 //! In: a request id of our own; the global id that another service has sent; how the client sees us
-//! ([`Outside`]); a span, so that each line logged meanwhile names the request. Out: the header
+//! ([`Outside`]); a span, so that each line logged meanwhile names the request, in the trace that the client has sent. Out: the header
 //! `x-openstack-request-id`, one line in the log, and the metrics.
 //!
 //! The line names the path without its query, and no header: neither tokens nor secrets in a query get into it.
@@ -17,7 +17,9 @@ use http_body::Body as _;
 use magnum_common::context::Caller;
 use magnum_common::ids::RequestId;
 use magnum_telemetry::field;
-use tracing::Instrument as _;
+use magnum_telemetry::trace::{self, TraceContext};
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span};
 
 use super::forwarded::Outside;
 use crate::connections::Peers;
@@ -51,22 +53,21 @@ fn is_request_id(text: &str) -> bool {
     })
 }
 
-/// Fields recorded for the access log, by what runs inside of this middleware.
-#[derive(Debug, Default)]
+/// Fields of a request that are known only further in, for its span and the access log.
+#[derive(Debug)]
 pub struct Noted {
     route: OnceLock<MatchedPath>,
-    user: OnceLock<String>,
-    project: OnceLock<String>,
+    caller: OnceLock<()>,
+    span: Span,
 }
 
 impl Noted {
     /// Records the caller.
     pub fn caller(&self, caller: &Caller) {
         // Set once per request; a second identity would be a mistake that must not hide the first.
-        for (cell, id) in [(&self.user, &caller.user_id), (&self.project, &caller.project_id)] {
-            if let Some(id) = id {
-                let _ = cell.set(id.clone());
-            }
+        if self.caller.set(()).is_ok() {
+            self.span.record(field::USER, caller.user_id.as_deref());
+            self.span.record(field::PROJECT, caller.project_id.as_deref());
         }
     }
 }
@@ -91,24 +92,38 @@ pub struct Proxies {
 pub async fn pass(State(proxies): State<Proxies>, mut request: Request, next: Next) -> Response {
     let began = Instant::now();
     let ids = Ids::new(request.headers());
-    let noted = Arc::new(Noted::default());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let span = tracing::info_span!(
+        "request",
+        { field::SPAN_KIND } = "server",
+        { field::REQUEST } = %ids.own,
+        { field::GLOBAL_REQUEST } = ids.global.as_deref(),
+        { field::TRACE } = Empty,
+        { field::USER } = Empty,
+        { field::PROJECT } = Empty,
+        { field::CLUSTER } = Empty,
+        { field::HTTP_METHOD } = method_name(&method),
+        { field::HTTP_ROUTE } = Empty,
+        { field::HTTP_STATUS } = Empty,
+        { field::SPAN_STATUS } = Empty,
+    );
+    trace::begin(&span, sent_trace(request.headers()));
+    let noted = Arc::new(Noted {
+        route: OnceLock::new(),
+        caller: OnceLock::new(),
+        span: span.clone(),
+    });
     let outside = request
         .extensions()
         .get::<Peers>()
         .map(|peers| Outside::new(request.headers(), peers, proxies.trusted));
     let client = outside.as_ref().map(|outside| outside.client.clone());
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let extensions = request.extensions_mut();
     extensions.insert(ids.clone());
     extensions.insert(Arc::clone(&noted));
     if let Some(outside) = outside {
         extensions.insert(outside);
     }
-    let span = tracing::info_span!(
-        "request",
-        { field::REQUEST } = %ids.own,
-        { field::GLOBAL_REQUEST } = ids.global.as_deref(),
-    );
     async {
         let mut response = next.run(request).await;
         if let Ok(value) = HeaderValue::from_str(ids.own.as_str()) {
@@ -118,15 +133,15 @@ pub async fn pass(State(proxies): State<Proxies>, mut request: Request, next: Ne
         let route = noted.route.get().map_or("none", MatchedPath::as_str);
         let status = response.status();
         metric_definitions::request_answered(&method, route, status, took);
+        noted.span.record(field::HTTP_ROUTE, route);
+        noted.span.record(field::HTTP_STATUS, status.as_u16());
+        if status.is_server_error() {
+            noted.span.record(field::SPAN_STATUS, "ERROR");
+        }
         tracing::info!(
-            { field::HTTP_METHOD } = method_name(&method),
             { field::HTTP_PATH } = path,
-            { field::HTTP_ROUTE } = route,
-            { field::HTTP_STATUS } = status.as_u16(),
             { field::HTTP_BYTES } = response.body().size_hint().exact(),
             duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            { field::USER } = noted.user.get().map(String::as_str),
-            { field::PROJECT } = noted.project.get().map(String::as_str),
             { field::CLIENT } = client.as_deref(),
             "request answered"
         );
@@ -134,6 +149,20 @@ pub async fn pass(State(proxies): State<Proxies>, mut request: Request, next: Ne
     }
     .instrument(span)
     .await
+}
+
+/// The trace that the client's request belongs to; headers that break the rules, or are repeated, count as none.
+fn sent_trace(headers: &HeaderMap) -> Option<TraceContext> {
+    let mut parents = headers.get_all(TraceContext::PARENT).iter();
+    let (Some(parent), None) = (parents.next(), parents.next()) else {
+        return None;
+    };
+    let states = headers.get_all(TraceContext::STATE).iter();
+    let states: Result<Vec<&str>, _> = states.map(HeaderValue::to_str).collect();
+    TraceContext::parse(
+        parent.to_str().ok()?,
+        states.ok().map(|states| states.join(",")).as_deref(),
+    )
 }
 
 /// A client may invent a method that is as long as a head may be.
@@ -145,6 +174,28 @@ fn method_name(method: &Method) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trace_is_taken_from_one_well_formed_header_and_joined_states() {
+        const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let sent = |headers: &[(&'static str, &'static str)]| {
+            let headers = headers
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+            sent_trace(&headers.collect())
+        };
+        let both = sent(&[
+            ("traceparent", PARENT),
+            ("tracestate", "a=1"),
+            ("tracestate", "b=2"),
+        ])
+        .unwrap();
+        assert_eq!((both.parent().as_str(), both.state()), (PARENT, Some("a=1,b=2")));
+        assert_eq!(sent(&[("traceparent", PARENT)]).unwrap().state(), None);
+        assert_eq!(sent(&[("tracestate", "a=1")]), None);
+        assert_eq!(sent(&[("traceparent", PARENT), ("traceparent", PARENT)]), None);
+        assert_eq!(sent(&[("traceparent", "00-x")]), None);
+    }
 
     #[test]
     fn only_request_ids_of_oslos_form_are_kept() {

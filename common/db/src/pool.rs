@@ -311,7 +311,9 @@ where
 
 /// The only `spawn_blocking` around diesel.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, DbError> {
-    match tokio::task::spawn_blocking(work).await {
+    // What is logged in there belongs to whoever asked.
+    let span = tracing::Span::current();
+    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
         Ok(value) => Ok(value),
         Err(join) if join.is_panic() => resume_unwind(join.into_panic()),
         Err(_) => Err(closed()),

@@ -214,6 +214,8 @@ diesel::table! {
         created_ms -> BigInt,
         updated_ms -> BigInt,
         ended_ms -> Nullable<BigInt>,
+        traceparent -> Nullable<Text>,
+        tracestate -> Nullable<Text>,
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument as _;
 
 use super::call::{CallEvent, Calls};
 use super::envelope;
@@ -25,6 +26,8 @@ use super::transport::{PublishError, Transport, TransportError};
 use magnum_common::context::RequestContext;
 use magnum_common::ids::MessageId;
 use magnum_common::retry::{Retry, RetryPolicy};
+use magnum_telemetry::field;
+use magnum_telemetry::trace::{self, TraceContext};
 
 /// Longest wait for one confirmation; a broker that blocks publishers answers none at all.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
@@ -237,7 +240,20 @@ impl RpcClient {
             message.expiration = Some(expires.saturating_duration_since(Instant::now()));
             deadline = deadline.min(expires);
         }
-        publish_until(self.transport.as_ref(), &message, PublishDeadlines::at(deadline)).await?;
+        let span = tracing::info_span!(
+            "publish",
+            { field::SPAN_KIND } = "producer",
+            { field::RPC_METHOD } = request.method,
+            { field::MESSAGE } = id.as_str(),
+        );
+        let trace = span.in_scope(trace::current);
+        let trace = trace.iter().flat_map(TraceContext::headers);
+        message
+            .headers
+            .extend(trace.map(|(name, value)| (name.to_owned(), value)));
+        publish_until(self.transport.as_ref(), &message, PublishDeadlines::at(deadline))
+            .instrument(span)
+            .await?;
         Ok(id)
     }
 }

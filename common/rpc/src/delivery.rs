@@ -19,6 +19,7 @@ use super::target;
 use super::topology::Declaration;
 use super::transport::Transport;
 use magnum_telemetry::field;
+use magnum_telemetry::trace::TraceContext;
 
 /// Longest `x-reason` header; property tables must fit into one frame.
 const MAX_REASON_BYTES: usize = 1024;
@@ -147,6 +148,8 @@ impl DeadLetters {
         if let Some(compression) = &message.compression {
             headers.push(("compression".to_owned(), compression.clone()));
         }
+        let trace = message.trace.iter().flat_map(TraceContext::headers);
+        headers.extend(trace.map(|(name, value)| (name.to_owned(), value)));
         OutgoingMessage {
             route: target::direct(&self.queue),
             mandatory: true,

@@ -11,6 +11,7 @@ use super::target::Route;
 use super::topology::Declaration;
 use super::transport::PublishError;
 use magnum_config::Compression;
+use magnum_telemetry::trace::TraceContext;
 
 /// How the body is written. Kept with a reply address, so that a reply mirrors its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -125,6 +126,8 @@ pub struct RawMessage {
     pub content_encoding: Option<String>,
     /// The `compression` header.
     pub compression: Option<String>,
+    /// The trace of its headers; none where they break the rules, and on most messages of Python's programs.
+    pub trace: Option<TraceContext>,
     /// Whether it was delivered before.
     pub redelivered: bool,
     /// Where in a stream it stands, if it came from one.

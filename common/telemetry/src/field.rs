@@ -60,3 +60,15 @@ pub const HTTP_STATUS: &str = "http.status";
 pub const CLIENT: &str = "client.address";
 /// Where a panic began: file, line and column.
 pub const PANIC_PLACE: &str = "panic.place";
+/// The id of the trace, as W3C's trace context has it.
+pub const TRACE: &str = "trace_id";
+
+/// The kind of a span in exported traces: `server`, `producer`, `consumer`, `client`. Not in log lines.
+pub const SPAN_KIND: &str = "otel.kind";
+/// `ERROR` where a span failed. Not in log lines.
+pub const SPAN_STATUS: &str = "otel.status_code";
+
+/// Whether a field speaks to the exporter of traces only.
+pub(super) fn is_for_exporter(name: &str) -> bool {
+    matches!(name, SPAN_KIND | SPAN_STATUS)
+}

@@ -10,49 +10,31 @@
 //! What it does not do: rotate files (logrotate does; with `watch_log_file` a moved file is noticed, and
 //! `copytruncate` works without), write to syslog or the journal by itself, and oslo.log's format strings.
 //!
-//! Fields of log lines use the names in [`field`], so that a search for a cluster finds all of them.
+//! Fields of log lines use the names in [`field`], so that a search for a cluster finds all of them. Every line shows
+//! the fields of the spans that it lies in, whatever the levels are.
 
 pub mod field;
+mod levels;
+mod lines;
 mod log_file;
 pub mod metric;
+mod spans;
+pub mod trace;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use tracing::level_filters::LevelFilter;
-use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, reload};
 
+use levels::Levels;
+use lines::{Lines, NothingInAdvance};
 use log_file::LogFile;
-use magnum_config::{DefaultSection, Loaded, Settings, log_level};
-
-/// Libraries whose ordinary messages help nobody who runs a cloud.
-const QUIET: &[(&str, LevelFilter)] = &[
-    ("lapin", LevelFilter::ERROR),
-    ("amq_protocol", LevelFilter::WARN),
-    ("async_rs", LevelFilter::WARN),
-    ("hyper", LevelFilter::INFO),
-    ("hyper_util", LevelFilter::INFO),
-    ("h2", LevelFilter::INFO),
-    ("reqwest", LevelFilter::INFO),
-    ("rustls", LevelFilter::WARN),
-    ("tower_http", LevelFilter::INFO),
-    ("r2d2", LevelFilter::WARN),
-    ("mio", LevelFilter::INFO),
-];
-
-/// Targets that print whole messages from this level on. Messages hold users' tokens, so no option lowers the
-/// level below: every frame is printed at TRACE, and a message that no queue takes as a warning.
-const NEVER_MORE: &[(&str, LevelFilter)] = &[
-    ("lapin", LevelFilter::DEBUG),
-    ("amq_protocol", LevelFilter::DEBUG),
-    ("async_rs", LevelFilter::DEBUG),
-    ("lapin::returned_messages", LevelFilter::OFF),
-];
+use magnum_config::{DefaultSection, Loaded, Settings};
+use spans::SpanFields;
 
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +58,7 @@ pub enum TelemetryError {
 /// The log file cannot be opened, or the log was set up before.
 pub fn init(settings: &Settings, program: &str) -> Result<(), TelemetryError> {
     let options = &settings.default;
-    let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = Vec::new();
+    let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = vec![SpanFields.boxed()];
     let file = log_path(options, program);
     if let Some(path) = &file {
         let writer = LogFile::open(path, options.watch_log_file).map_err(|source| TelemetryError::File {
@@ -88,7 +70,7 @@ pub fn init(settings: &Settings, program: &str) -> Result<(), TelemetryError> {
     if file.is_none() || options.use_stderr {
         layers.push(lines(BoxMakeWriter::new(io::stderr), options.use_json));
     }
-    let (levels, handle) = reload::Layer::new(targets(options));
+    let (levels, handle) = reload::Layer::new(Levels::of(options));
     let subscriber = tracing_subscriber::registry().with(layers.with_filter(levels));
     subscriber.try_init().map_err(|_| TelemetryError::Repeated)?;
     // A process gets here once: a second subscriber is refused.
@@ -98,12 +80,12 @@ pub fn init(settings: &Settings, program: &str) -> Result<(), TelemetryError> {
 }
 
 /// Where the levels of this process's log can be changed.
-static LEVELS: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
+static LEVELS: OnceLock<reload::Handle<Levels, Registry>> = OnceLock::new();
 
 /// Takes over `debug` and `default_log_levels`. Where the log goes, and in which form, stays.
 pub fn reload_levels(settings: &Settings) {
     if let Some(levels) = LEVELS.get()
-        && let Err(error) = levels.reload(targets(&settings.default))
+        && let Err(error) = levels.reload(Levels::of(&settings.default))
     {
         tracing::error!(%error, "the levels of the log stay as they were");
     }
@@ -140,54 +122,14 @@ fn log_path(options: &DefaultSection, program: &str) -> Option<PathBuf> {
     }
 }
 
-fn targets(options: &DefaultSection) -> Targets {
-    let base = if options.debug {
-        LevelFilter::DEBUG
-    } else {
-        LevelFilter::INFO
-    };
-    let mut targets = Targets::new()
-        .with_default(base)
-        .with_targets(QUIET.iter().copied());
-    for (target, word) in &options.default_log_levels {
-        // Words were checked with the configuration.
-        if let Some(level) = log_level(word) {
-            // `magnum.conductor` may mean a module path or one crate's name; a target may also have dots itself.
-            for target in [
-                target.clone(),
-                target.replace('.', "::"),
-                target.replace('.', "_"),
-            ] {
-                let level = level.min(most(&target));
-                targets = targets.with_target(target, level);
-            }
-        }
-    }
-    // What stands here is as specific as a target can be.
-    targets.with_target("lapin::returned_messages", LevelFilter::OFF)
-}
-
-/// The most that may be logged of a target, whatever the options say.
-fn most(target: &str) -> LevelFilter {
-    NEVER_MORE
-        .iter()
-        .filter(|(prefix, _)| target.starts_with(prefix))
-        .map(|(_, level)| *level)
-        .min()
-        .unwrap_or(LevelFilter::TRACE)
-}
-
 fn lines(writer: BoxMakeWriter, json: bool) -> Box<dyn Layer<Registry> + Send + Sync> {
-    if json {
-        fmt::layer()
-            .json()
-            .flatten_event(true)
-            .with_writer(writer)
-            .boxed()
-    } else {
+    fmt::layer()
+        .event_format(if json { Lines::Json } else { Lines::Text })
+        .fmt_fields(NothingInAdvance)
         // Colours would put control characters into files and collectors.
-        fmt::layer().with_ansi(false).with_writer(writer).boxed()
-    }
+        .with_ansi(false)
+        .with_writer(writer)
+        .boxed()
 }
 
 /// A panic ends up in the log, with its place, instead of on a standard error that nobody keeps.
@@ -201,73 +143,7 @@ fn log_panics() {
 
 #[cfg(test)]
 mod tests {
-    use tracing::Level;
-
     use super::*;
-
-    fn options(levels: &[(&str, &str)], debug: bool) -> DefaultSection {
-        let levels = levels
-            .iter()
-            .map(|(target, level)| ((*target).to_owned(), (*level).to_owned()))
-            .collect();
-        DefaultSection {
-            debug,
-            default_log_levels: levels,
-            ..DefaultSection::default()
-        }
-    }
-
-    #[test]
-    fn debug_lowers_the_level_but_not_that_of_noisy_libraries() {
-        let quiet = targets(&options(&[], false));
-        assert!(quiet.would_enable("magnum_rpc", &Level::INFO));
-        assert!(!quiet.would_enable("magnum_rpc", &Level::DEBUG));
-        let debug = targets(&options(&[], true));
-        assert!(debug.would_enable("magnum_rpc", &Level::DEBUG));
-        assert!(!debug.would_enable("lapin::channel", &Level::INFO));
-    }
-
-    #[test]
-    fn levels_by_target_take_dots_and_win_over_the_built_in_list() {
-        let filter = targets(&options(
-            &[
-                ("magnum.common.rpc", "ERROR"),
-                ("magnum.conductor", "debug"),
-                ("lapin", "DEBUG"),
-                ("oslo.messaging.notification", "ERROR"),
-            ],
-            false,
-        ));
-        assert!(!filter.would_enable("magnum::common::rpc", &Level::WARN));
-        assert!(filter.would_enable("magnum_conductor::app", &Level::DEBUG));
-        assert!(filter.would_enable("lapin::channel", &Level::DEBUG));
-        let told = "oslo.messaging.notification.magnum.cluster.create";
-        assert!(!filter.would_enable(told, &Level::INFO) && filter.would_enable(told, &Level::ERROR));
-        assert!(
-            !filter.would_enable("lapin::returned_messages", &Level::WARN),
-            "it prints bodies"
-        );
-    }
-
-    #[test]
-    fn no_option_makes_a_library_print_messages() {
-        for levels in [
-            &[("lapin", "TRACE")],
-            &[("lapin::returned_messages", "TRACE")],
-            &[("lapin.returned.messages", "DEBUG")],
-            &[("lapin.channels", "NOTSET")],
-            &[("amq_protocol", "TRACE")],
-        ] {
-            let filter = targets(&options(levels, true));
-            for target in ["lapin::channels", "lapin::promise", "amq_protocol::frame"] {
-                assert!(!filter.would_enable(target, &Level::TRACE), "{levels:?} {target}");
-            }
-            assert!(
-                !filter.would_enable("lapin::returned_messages", &Level::ERROR),
-                "{levels:?}"
-            );
-        }
-    }
 
     #[test]
     fn the_log_file_follows_oslo_log() {
@@ -294,25 +170,85 @@ mod tests {
         );
     }
 
+    /// What `log` writes, in both forms.
+    fn logged(log: impl Fn()) -> (String, serde_json::Value) {
+        let dir = tempfile::tempdir().unwrap();
+        let [text, json] = [false, true].map(|json| {
+            let path = dir.path().join(json.to_string());
+            let layers = vec![
+                SpanFields.boxed(),
+                lines(BoxMakeWriter::new(LogFile::open(&path, false).unwrap()), json),
+            ];
+            let levels = Levels::of(&DefaultSection::default());
+            let subscriber = tracing_subscriber::registry().with(layers.with_filter(levels));
+            tracing::subscriber::with_default(subscriber, &log);
+            std::fs::read_to_string(&path).unwrap()
+        });
+        assert_eq!(
+            (text.lines().count(), json.lines().count()),
+            (1, 1),
+            "{text}{json}"
+        );
+        (text, serde_json::from_str(&json).unwrap())
+    }
+
     #[test]
     fn text_and_json_lines_reach_their_writer() {
-        let dir = tempfile::tempdir().unwrap();
-        for json in [false, true] {
-            let path = dir.path().join(json.to_string());
-            let layer = lines(BoxMakeWriter::new(LogFile::open(&path, false).unwrap()), json);
-            tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
-                tracing::info!({ field::CLUSTER } = "c1", "accepted");
-            });
-            let text = std::fs::read_to_string(&path).unwrap();
-            assert!(
-                text.contains("accepted") && text.contains(field::CLUSTER),
-                "{text}"
+        let (text, json) = logged(|| tracing::info!({ field::CLUSTER } = "c1", attempt = 2, "accepted"));
+        assert!(
+            text.ends_with(" INFO magnum_telemetry::tests: accepted magnum.cluster.uuid=c1 attempt=2\n"),
+            "{text}"
+        );
+        assert_eq!(json["message"], "accepted");
+        assert_eq!(json["magnum.cluster.uuid"], "c1");
+        assert_eq!(json["attempt"], 2);
+        assert_eq!(json["level"], "INFO");
+    }
+
+    #[test]
+    fn a_line_has_the_fields_of_its_spans_each_once() {
+        let (text, json) = logged(|| {
+            let outer = tracing::info_span!(
+                "request",
+                { field::REQUEST } = "req-1",
+                { field::PROJECT } = tracing::field::Empty,
+                { field::CLUSTER } = "outer",
+                { field::SPAN_KIND } = "server",
             );
-            if json {
-                let line: serde_json::Value = serde_json::from_str(text.trim()).unwrap();
-                assert_eq!(line["magnum.cluster.uuid"], "c1");
-                assert_eq!(line["level"], "INFO");
-            }
-        }
+            outer.record(field::PROJECT, "p1");
+            let _outer = outer.enter();
+            let _inner =
+                tracing::info_span!("step", { field::CLUSTER } = "inner", { field::STEP } = "create")
+                    .entered();
+            tracing::info!({ field::STEP } = "own", "moved");
+        });
+        assert_eq!(
+            text.split_once("moved ").unwrap().1.trim_end(),
+            "magnum.operation.step=own magnum.cluster.uuid=inner request.id=req-1 project.id=p1"
+        );
+        let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
+        assert_eq!(
+            keys,
+            [
+                "timestamp",
+                "level",
+                "target",
+                "message",
+                field::STEP,
+                field::CLUSTER,
+                field::REQUEST,
+                field::PROJECT
+            ]
+        );
+    }
+
+    #[test]
+    fn a_value_cannot_add_a_line_or_a_field() {
+        let (text, json) = logged(|| tracing::info!(reason = "a\nb c=d", "one\ntwo \u{1b}[31m"));
+        assert!(
+            text.contains(r#"one\ntwo \u{1b}[31m reason="a\nb c=d""#),
+            "{text}"
+        );
+        assert_eq!(json["reason"], "a\nb c=d");
     }
 }

@@ -164,6 +164,7 @@ fn summary(row: &OperationRow) -> Value {
         "progress": row.progress_text,
         "reason": row.reason,
         "request_id": row.request_id,
+        "trace_id": row.trace().map(|trace| trace.trace_id()),
         "message_id": row.message_id,
         "project_id": row.project_id,
         "user_id": row.user_id,

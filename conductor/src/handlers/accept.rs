@@ -19,7 +19,8 @@ use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ConductorId, MessageId, OperationId};
 use magnum_db::{self as db, AnyConnection, Database, DbError};
 use magnum_rpc::ReplyAddress;
-use magnum_telemetry::field;
+use magnum_telemetry::trace::TraceContext;
+use tracing::{Instrument as _, Span};
 
 use super::command::Command;
 use super::plan::Plan;
@@ -50,6 +51,10 @@ pub struct Incoming {
     pub reply: Option<ReplyAddress>,
     /// After how long without a sign of life its caller gives up; none for one that wants no signs.
     pub monitor: Option<Duration>,
+    /// The trace that its operation belongs to.
+    pub trace: Option<TraceContext>,
+    /// What is logged about it lies in here.
+    pub span: Span,
 }
 
 /// What became of it.
@@ -148,7 +153,8 @@ impl Acceptor {
         }
         let mut accepted = Vec::with_capacity(prepared.len());
         for one in prepared {
-            accepted.push(self.accept_one(one).await?);
+            let span = one.incoming.span.clone();
+            accepted.push(self.accept_one(one).instrument(span).await?);
         }
         Ok(accepted)
     }
@@ -178,7 +184,6 @@ impl Acceptor {
                 }
                 Err(error) => {
                     tracing::error!(
-                        { field::CLUSTER } = %one.incoming.command.cluster(), { field::OPERATION_KIND } = %one.incoming.command.kind(),
                         %error, "the database does not take a request"
                     );
                     let fault =

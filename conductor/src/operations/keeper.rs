@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use magnum_db::Database;
-use magnum_telemetry::field;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::journal::JournalError;
 use super::lease::{self, Lease};
@@ -28,7 +28,7 @@ impl LeaseKeeper {
     /// Starts renewing.
     pub fn start(db: Database, lease: Arc<Lease>) -> Self {
         let over = CancellationToken::new();
-        let task = tokio::spawn(keep(db, lease, over.clone()));
+        let task = tokio::spawn(keep(db, lease, over.clone()).in_current_span());
         Self { over, task }
     }
 
@@ -57,8 +57,6 @@ async fn keep(db: Database, lease: Arc<Lease>, over: CancellationToken) {
         sleep_until(next.min(stop_at)).await;
         if Instant::now() >= stop_at {
             tracing::warn!(
-                { field::OPERATION } = %lease.operation(),
-                { field::CLUSTER } = %lease.cluster(),
                 "the lease could not be renewed in time; stopping before another conductor can take over"
             );
             over.cancel();
@@ -82,7 +80,7 @@ async fn keep(db: Database, lease: Arc<Lease>, over: CancellationToken) {
                 return;
             }
             Ok(Err(error)) => {
-                tracing::debug!({ field::OPERATION } = %lease.operation(), %error, "renewal failed; trying again");
+                tracing::debug!(%error, "renewal failed; trying again");
                 next = Instant::now() + term / 12;
             }
             Err(_elapsed) => next = stop_at,

@@ -12,9 +12,11 @@ use futures::StreamExt;
 use magnum_common::ids::{ConductorId, OperationId};
 use magnum_db::Database;
 use magnum_rpc::{PublishError, ReplyAddress};
-use magnum_telemetry::field;
+use magnum_telemetry::{field, trace};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 
 use super::answer::{Answer, Caller, Recorded};
 use super::border::{Border, reached};
@@ -118,6 +120,25 @@ async fn send(
     let Some(row) = row.filter(|row| row.reply_pending) else {
         return Ok(());
     };
+    let span = tracing::info_span!(
+        "reply",
+        { field::SPAN_KIND } = "producer",
+        { field::OPERATION } = row.uuid,
+        { field::CLUSTER } = row.cluster_uuid,
+        { field::REQUEST } = row.request_id,
+        { field::PROJECT } = row.project_id,
+        { field::TRACE } = Empty,
+    );
+    trace::begin(&span, row.trace());
+    send_of(db, me, sink, row).instrument(span).await
+}
+
+async fn send_of(
+    db: &Database,
+    me: &ConductorId,
+    sink: &dyn AnswerSink,
+    row: OperationRow,
+) -> Result<(), SendError> {
     reached(&row.kind, "reply", Border::BeforePublish).await;
     let (event, detail) = match parts(&row) {
         Ok((address, answer)) => match sink.answer(&address, &answer).await {

@@ -19,9 +19,11 @@ use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::retry::RetryPolicy;
 use magnum_db::{AnyConnection, DbError};
 use magnum_driver_api::DriverReport;
-use magnum_telemetry::field;
+use magnum_telemetry::{field, trace};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span};
 
 use super::border::{Border, reached};
 use super::engine::Engine;
@@ -49,6 +51,21 @@ pub struct Stops {
 
 /// Runs a claimed operation until it ends, waits for something, or is no longer ours.
 pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: OperationRow) {
+    let operation = tracing::info_span!(
+        "operation",
+        { field::OPERATION } = row.uuid,
+        { field::OPERATION_KIND } = row.kind,
+        { field::CLUSTER } = row.cluster_uuid,
+        { field::REQUEST } = row.request_id,
+        { field::PROJECT } = row.project_id,
+        { field::TRACE } = Empty,
+    );
+    trace::begin(&operation, row.trace());
+    let attempt = tracing::info_span!(parent: &operation, "attempt", { field::ATTEMPT } = lease.attempt());
+    attempted(engine, stops, lease, row).instrument(attempt).await;
+}
+
+async fn attempted(engine: Engine, stops: Stops, lease: Lease, row: OperationRow) {
     let lease = Arc::new(lease);
     let is_call = row.reply.is_some();
     let seen = Arc::new(Mutex::new(None));
@@ -75,11 +92,7 @@ pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: Operatio
     drop(keeper);
     match outcome {
         Ok(state) => {
-            tracing::info!(
-                { field::OPERATION } = %lease.operation(), { field::CLUSTER } = %lease.cluster(),
-                { field::ATTEMPT } = lease.attempt(), { field::OPERATION_STATE } = %state,
-                "operation moved on"
-            );
+            tracing::info!({ field::OPERATION_STATE } = %state, "operation moved on");
             metrics::counter!(metric::OPERATIONS_SETTLED, "state" => state.as_str()).increment(1);
             if state == State::Observing {
                 engine.signals.observing.notify_one();
@@ -96,12 +109,11 @@ pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: Operatio
                 });
             }
         }
-        Err(JournalError::LeaseLost) => tracing::warn!(
-            { field::OPERATION } = %lease.operation(), { field::CLUSTER } = %lease.cluster(),
-            "the lease is lost; leaving the operation to whoever has it"
-        ),
+        Err(JournalError::LeaseLost) => {
+            tracing::warn!("the lease is lost; leaving the operation to whoever has it");
+        }
         Err(error) => tracing::error!(
-            { field::OPERATION } = %lease.operation(), { field::CLUSTER } = %lease.cluster(), %error,
+            %error,
             "the operation's outcome could not be written; the step will be repeated when the lease ends"
         ),
     }
@@ -133,41 +145,51 @@ struct Run {
 impl Run {
     async fn walk(mut self) -> Result<State, JournalError> {
         loop {
-            let step = self.operation.step;
-            let kind = self.operation.kind.as_str();
-            reached(kind, step.as_str(), Border::BeforeIntent).await;
-            if self.stops.at_border.is_cancelled() {
-                return self.release().await;
-            }
-            let material = match self.begin(step).await? {
-                Begin::Ended(state) => return Ok(state),
-                Begin::Fail(failure) => return self.failed(failure, 0).await,
-                Begin::Refuse(fault) => return self.refused(fault).await,
-                Begin::Go(material) => material,
-            };
-            if let Some(args) = &material.started {
-                self.operation = Arc::new(Operation {
-                    args: args.clone(),
-                    ..Operation::clone(&self.operation)
-                });
-            }
-            self.remember(&material);
-            reached(kind, step.as_str(), Border::AfterIntent).await;
-            let effect = self.effect(step, &material).await;
-            reached(kind, step.as_str(), Border::AfterEffect).await;
-            let state = match effect {
-                Effect::Chosen(driver) => self.chosen(step, driver).await?,
-                Effect::Certified(refs) => self.certified(step, refs).await?,
-                Effect::Returned(report) => Some(self.returned(*report, material.panics).await?),
-                Effect::Failed(failure) => Some(self.failed(failure, material.panics).await?),
-                Effect::Refused(fault) => Some(self.refused(fault).await?),
-                Effect::Interrupted => Some(self.interrupted().await?),
-            };
-            reached(kind, step.as_str(), Border::AfterResult).await;
-            if let Some(state) = state {
+            let span = tracing::info_span!(
+                "step",
+                { field::STEP } = self.operation.step.as_str(),
+                { field::SPAN_STATUS } = Empty
+            );
+            if let Some(state) = self.step().instrument(span).await? {
                 return Ok(state);
             }
         }
+    }
+
+    /// The step that is next, from border to border. `None`: another one follows.
+    async fn step(&mut self) -> Result<Option<State>, JournalError> {
+        let step = self.operation.step;
+        let kind = self.operation.kind.as_str();
+        reached(kind, step.as_str(), Border::BeforeIntent).await;
+        if self.stops.at_border.is_cancelled() {
+            return self.release().await.map(Some);
+        }
+        let material = match self.begin(step).await? {
+            Begin::Ended(state) => return Ok(Some(state)),
+            Begin::Fail(failure) => return self.failed(failure, 0).await.map(Some),
+            Begin::Refuse(fault) => return self.refused(fault).await.map(Some),
+            Begin::Go(material) => material,
+        };
+        if let Some(args) = &material.started {
+            self.operation = Arc::new(Operation {
+                args: args.clone(),
+                ..Operation::clone(&self.operation)
+            });
+        }
+        self.remember(&material);
+        reached(kind, step.as_str(), Border::AfterIntent).await;
+        let effect = self.effect(step, &material).await;
+        reached(kind, step.as_str(), Border::AfterEffect).await;
+        let state = match effect {
+            Effect::Chosen(driver) => self.chosen(step, driver).await?,
+            Effect::Certified(refs) => self.certified(step, refs).await?,
+            Effect::Returned(report) => Some(self.returned(*report, material.panics).await?),
+            Effect::Failed(failure) => Some(self.failed(failure, material.panics).await?),
+            Effect::Refused(fault) => Some(self.refused(fault).await?),
+            Effect::Interrupted => Some(self.interrupted().await?),
+        };
+        reached(kind, step.as_str(), Border::AfterResult).await;
+        Ok(state)
     }
 
     fn remember(&self, material: &Material) {
@@ -208,7 +230,7 @@ impl Run {
                 .await;
             match outcome {
                 Err(error) if error.is_transient() => {
-                    tracing::debug!({ field::OPERATION } = %self.operation.id, %error, "write failed; trying again");
+                    tracing::debug!(%error, "write failed; trying again");
                     tokio::select! {
                         () = sleep(delays.next_delay()) => {}
                         () = self.over.cancelled() => return Err(error),
@@ -311,9 +333,9 @@ impl Run {
             panics: panics_before + u32::from(panicked),
         };
         let decision = retry::decide(&failure, history, &self.engine.timing.limits);
+        Span::current().record(field::SPAN_STATUS, "ERROR");
         tracing::warn!(
-            { field::OPERATION } = %self.operation.id, { field::CLUSTER } = %self.operation.cluster,
-            { field::STEP } = %self.operation.step, { field::FAILURES } = history.failures,
+            { field::FAILURES } = history.failures,
             class = failure.class.as_str(), reason = %failure.reason, ?decision,
             "a step failed"
         );
@@ -340,10 +362,7 @@ impl Run {
 
     /// Ends the operation with what its caller is told.
     async fn refused(&self, fault: Fault) -> Result<State, JournalError> {
-        tracing::warn!(
-            { field::OPERATION } = %self.operation.id, { field::CLUSTER } = %self.operation.cluster,
-            reason = %fault, "the operation cannot be done"
-        );
+        tracing::warn!(reason = %fault, "the operation cannot be done");
         self.write(move |conn, lease, operation| settle::failed(conn, lease, operation, &fault))
             .await
     }

@@ -17,6 +17,7 @@ use magnum_rpc::{ConsumerControl, Delivery, RpcServer, Transport};
 use magnum_telemetry::field;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 use super::direct::{Direct, Owed};
 use crate::handlers::accept::waves;
@@ -119,15 +120,26 @@ impl Recorder {
             for one in &wave {
                 reached(one.command.kind().as_str(), "accept", Border::BeforeTransaction).await;
             }
-            let Some(accepted) = self.accept_wave(&wave, shutdown).await else {
+            let accepting: Vec<Span> = wave
+                .iter()
+                .map(|one| tracing::info_span!(parent: &one.span, "accept"))
+                .collect();
+            // What concerns several messages at once belongs to none of them.
+            let span = match accepting.as_slice() {
+                [only] => only.clone(),
+                _ => Span::none(),
+            };
+            let Some(accepted) = self.accept_wave(&wave, shutdown).instrument(span).await else {
                 // Dropped deliveries go back to their queue.
                 return false;
             };
+            drop(accepting);
             for one in &wave {
                 reached(one.command.kind().as_str(), "accept", Border::AfterCommit).await;
             }
             for ((one, accepted), delivery) in wave.into_iter().zip(accepted).zip(deliveries.by_ref()) {
-                self.settle(one, accepted, delivery).await;
+                let span = one.span.clone();
+                self.settle(one, accepted, delivery).instrument(span).await;
             }
             self.signals.work.notify_one();
         }
@@ -183,11 +195,8 @@ impl Recorder {
                 state,
                 answered,
             } => {
-                tracing::info!(
-                    { field::OPERATION } = %operation, { field::CLUSTER } = %one.command.cluster(),
-                    { field::OPERATION_KIND } = %one.command.kind(), { field::REQUEST } = one.context.request_id().unwrap_or_default(),
-                    %state, "request recorded"
-                );
+                one.span.record(field::OPERATION, operation.as_str());
+                tracing::info!({ field::OPERATION_STATE } = %state, "request recorded");
                 metrics::counter!(
                     metric::OPERATIONS_ACCEPTED,
                     "kind" => one.command.kind().as_str(), "state" => state.as_str()
@@ -196,10 +205,8 @@ impl Recorder {
                 (operation, answered)
             }
             Accepted::Known { operation, answered } => {
-                tracing::info!(
-                    { field::OPERATION } = %operation, { field::CLUSTER } = %one.command.cluster(),
-                    { field::OPERATION_KIND } = %one.command.kind(), "message was recorded before"
-                );
+                one.span.record(field::OPERATION, operation.as_str());
+                tracing::info!("message was recorded before");
                 (operation, answered)
             }
         };

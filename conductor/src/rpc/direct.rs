@@ -4,11 +4,14 @@
 use std::sync::Arc;
 
 use magnum_common::error::Fault;
-use magnum_rpc::{Delivery, Incoming as Message, ReplyAddress, Transport, reply};
-use magnum_telemetry::field;
+use magnum_common::ids::MessageId;
+use magnum_rpc::{Delivery, Incoming as Message, ReplyAddress, Request, Transport, reply};
+use magnum_telemetry::{field, trace};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span};
 
 use super::dispatch::{Routed, route};
 use crate::handlers::Incoming;
@@ -51,16 +54,21 @@ impl Direct {
     /// What needs no journal is dealt with; what does comes back.
     pub(super) async fn sort(&self, message: Message) -> Option<Owed> {
         let Message { request, delivery } = message;
-        let (method, address) = (request.method.clone(), request.reply.clone());
+        let address = request.reply.clone();
+        let span = span_of(&request);
+        let trace = trace::begin(&span, delivery.message().trace.clone());
         match route(request) {
             Routed::Record(incoming) => {
-                return Some(Owed {
-                    incoming: *incoming,
-                    delivery,
-                });
+                span.record(field::CLUSTER, incoming.command.cluster().as_str());
+                let incoming = Incoming {
+                    trace: Some(trace),
+                    span,
+                    ..*incoming
+                };
+                return Some(Owed { incoming, delivery });
             }
-            Routed::Ask(question) => self.ask(address, question, delivery).await,
-            Routed::Fault(fault) => self.refuse(method, address, fault, delivery).await,
+            Routed::Ask(question) => self.ask(address, question, delivery).instrument(span).await,
+            Routed::Fault(fault) => self.refuse(address, fault, delivery).instrument(span).await,
         }
         None
     }
@@ -68,18 +76,17 @@ impl Direct {
     async fn ask(&self, address: Option<ReplyAddress>, question: Box<Question>, delivery: Delivery) {
         let (transport, answerer) = (Arc::clone(&self.transport), self.answerer.clone());
         self.spawn(async move {
-            let method = question.method.clone();
             let outcome = answerer.answer(*question).await;
             if let Err(fault) = &outcome {
-                tracing::debug!({ field::RPC_METHOD } = method, reason = %fault, "a question is answered with an exception");
+                tracing::debug!(reason = %fault, "a question is answered with an exception");
             }
             settle(transport.as_ref(), address, outcome, delivery).await;
         })
         .await;
     }
 
-    async fn refuse(&self, method: String, address: Option<ReplyAddress>, fault: Fault, delivery: Delivery) {
-        tracing::warn!({ field::RPC_METHOD } = method, reason = %fault, "a message cannot be carried out");
+    async fn refuse(&self, address: Option<ReplyAddress>, fault: Fault, delivery: Delivery) {
+        tracing::warn!(reason = %fault, "a message cannot be carried out");
         let transport = Arc::clone(&self.transport);
         self.spawn(async move { settle(transport.as_ref(), address, Err(fault), delivery).await })
             .await;
@@ -89,11 +96,27 @@ impl Direct {
     async fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         // Never closed; without a permit the work is done all the same.
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
-        self.tasks.spawn(async move {
+        let work = async move {
             let _permit = permit;
             work.await;
-        });
+        };
+        self.tasks.spawn(work.in_current_span());
     }
+}
+
+/// The span of everything that is done with a message.
+fn span_of(request: &Request) -> Span {
+    tracing::info_span!(
+        "message",
+        { field::SPAN_KIND } = "consumer",
+        { field::RPC_METHOD } = request.method,
+        { field::MESSAGE } = request.unique_id.as_ref().map(MessageId::as_str),
+        { field::REQUEST } = request.context.request_id(),
+        { field::PROJECT } = request.context.project_id(),
+        { field::TRACE } = Empty,
+        { field::CLUSTER } = Empty,
+        { field::OPERATION } = Empty,
+    )
 }
 
 /// Answers a call and acknowledges; a cast that failed goes to the dead letters.

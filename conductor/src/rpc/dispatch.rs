@@ -8,6 +8,7 @@
 
 use magnum_common::error::{Exception, Fault};
 use magnum_rpc::Request;
+use tracing::Span;
 
 use crate::handlers::question::{Question, Topic};
 use crate::handlers::{Command, Incoming};
@@ -50,6 +51,8 @@ pub fn route(request: Request) -> Routed {
             context,
             reply,
             monitor: call_monitor,
+            trace: None,
+            span: Span::none(),
         })),
         Some(Err(fault)) => Routed::Fault(fault),
         None => Routed::Fault(Fault::new(

@@ -18,6 +18,8 @@ Label `scripted_<call>` (create, update, delete, resize, upgrade, create_nodegro
                        the file `pids-<cluster>` of the record's folder
     silent             ends well without an answer
 
+Label `scripted_says`: a line for standard error in each call.
+
 MAGNUM_TEST_DELAY: seconds that each create, update and delete takes.
 
 Record, in the folder MAGNUM_TEST_RECORD: `calls`, one JSON line when a call begins and one when it ends, and
@@ -73,6 +75,7 @@ def main():
     cluster, operation = request['cluster']['uuid'], request['operation']
     about = {'call': call, 'cluster': cluster, 'operation': operation, 'attempt': request['attempt'],
              'token': request['context'].get('auth_token'),
+             'traceparent': os.environ.get('TRACEPARENT'), 'tracestate': os.environ.get('TRACESTATE'),
              'nodes': sum(group['node_count'] for group in request['node_groups'])}
 
     os.makedirs(os.path.join(RECORD, 'locks'), exist_ok=True)
@@ -84,6 +87,9 @@ def main():
         write(dict(about, event='overlap'))
     write(dict(about, event='begin'))
 
+    says = request['cluster']['labels'].get('scripted_says')
+    if says:
+        print(says, file=sys.stderr)
     behaviour, _, count = (request['cluster']['labels'].get('scripted_' + call) or 'ok').partition(':')
     time.sleep(float(os.environ.get('MAGNUM_TEST_DELAY') or 0))
     done = {'create': 'CREATE', 'delete': 'DELETE'}.get(call, 'UPDATE')

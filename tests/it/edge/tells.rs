@@ -98,7 +98,7 @@ async fn one_line_per_request_tells_who_asked_for_what_and_no_secret() -> Result
     }
     ensure!(line["duration_ms"].is_u64(), "{line}");
     ensure!(
-        line["span"]["request.id"] == id && line["span"]["request.global_id"] == THEIRS,
+        line["request.id"] == id && line["request.global_id"] == THEIRS,
         "{line}"
     );
     ensure!(!log.contains("hunter2"), "a secret is in the log");

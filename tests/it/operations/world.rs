@@ -326,6 +326,8 @@ pub fn incoming(command: Command) -> Incoming {
         context: context("p"),
         reply: None,
         monitor: None,
+        trace: None,
+        span: tracing::Span::none(),
     }
 }
 

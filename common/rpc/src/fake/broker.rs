@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::message::{OutgoingMessage, RawMessage};
 use crate::topology::{Declaration, ExchangeKind};
+use magnum_telemetry::trace::TraceContext;
 
 /// Names a consumer of this broker.
 pub(super) type ConsumerId = u64;
@@ -118,6 +119,9 @@ impl Broker {
                     content_type: outgoing.content_type.clone(),
                     content_encoding: outgoing.content_encoding.clone(),
                     compression: header("compression"),
+                    trace: header(TraceContext::PARENT).and_then(|parent| {
+                        TraceContext::parse(&parent, header(TraceContext::STATE).as_deref())
+                    }),
                     redelivered: false,
                     stream_offset: None,
                     body: outgoing.body.clone(),

@@ -19,6 +19,7 @@ use crate::message::RawMessage;
 use crate::options::{RabbitOptions, RpcOptions};
 use crate::transport::TransportError;
 use crate::url::{RabbitUrl, TransportUrl};
+use magnum_telemetry::trace::TraceContext;
 
 /// Returns after which a message is put in anew.
 const RETURNS: i64 = 3;
@@ -143,6 +144,8 @@ impl DeadLetters {
                 content_type: of(message.properties.content_type()),
                 content_encoding: of(message.properties.content_encoding()),
                 compression: text("compression"),
+                trace: text(TraceContext::PARENT)
+                    .and_then(|parent| TraceContext::parse(&parent, text(TraceContext::STATE).as_deref())),
                 redelivered: message.redelivered,
                 stream_offset: None,
                 body: message.data.into(),
@@ -171,6 +174,9 @@ impl DeadLetters {
         let mut headers = FieldTable::default();
         if let Some(label) = &message.compression {
             headers.insert("compression".into(), AMQPValue::LongString(label.as_str().into()));
+        }
+        for (name, value) in message.trace.iter().flat_map(TraceContext::headers) {
+            headers.insert(name.into(), AMQPValue::LongString(value.into()));
         }
         let to = short(queue).map_err(DeadLetterError::Broker)?;
         self.publish(to, &message.body, properties.with_headers(headers))

@@ -3,7 +3,6 @@
 
 use magnum_common::ids::ClusterUuid;
 use magnum_driver_api::{DriverError, DriverReport, Progress, ProgressSink};
-use magnum_telemetry::field;
 
 use super::outcome::quote;
 use super::process::{Listener, MAX_LOGGED};
@@ -11,8 +10,6 @@ use super::protocol::Answer;
 
 /// What a program said so far.
 pub(super) struct Heard<'a> {
-    driver: &'a str,
-    operation: &'a str,
     progress: &'a dyn ProgressSink,
     secrets: Vec<String>,
     /// Its one result or error.
@@ -27,14 +24,10 @@ pub(super) struct Heard<'a> {
 impl<'a> Heard<'a> {
     /// Nothing yet; `secrets` are blotted out of everything that will be.
     pub(super) fn new(
-        driver: &'a str,
-        operation: &'a str,
         progress: &'a dyn ProgressSink,
         secrets: impl IntoIterator<Item = Option<String>>,
     ) -> Self {
         Self {
-            driver,
-            operation,
             progress,
             secrets: secrets
                 .into_iter()
@@ -83,17 +76,10 @@ impl Listener for Heard<'_> {
             return;
         }
         self.complaints += 1;
-        let (driver, operation) = (self.driver, self.operation);
         if self.complaints <= MAX_LOGGED {
-            tracing::info!(
-                { field::DRIVER } = driver,
-                { field::OPERATION } = operation,
-                "driver: {line}"
-            );
+            tracing::info!("driver: {line}");
         } else if self.complaints == MAX_LOGGED + 1 {
             tracing::warn!(
-                { field::DRIVER } = driver,
-                { field::OPERATION } = operation,
                 "the driver's program writes more than {MAX_LOGGED} lines to standard error; the rest is left out"
             );
         }

@@ -5,7 +5,8 @@
 //!
 //! * At most one process tree per call, and none after the call has returned, was cancelled or dropped, or after
 //!   this process died: see [`guard`].
-//! * The environment is `PATH`, what the manifest lists, and five `MAGNUM_…` variables; tokens travel in the
+//! * The environment is `PATH`, what the manifest lists, five `MAGNUM_…` variables, and the trace as `TRACEPARENT`
+//!   and `TRACESTATE`; tokens travel in the
 //!   request only, and are blotted out of everything that the program says.
 //! * Output is bounded; garbage ends the call as a permanent error that quotes it.
 //! * Not guaranteed: that a program did what it says.
@@ -27,6 +28,7 @@ use magnum_driver_api::{
     Observation,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, Problem};
+use magnum_telemetry::trace::{self, TraceContext};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -79,7 +81,7 @@ impl ExecDriver {
             .time_left
             .map_or(self.spec.timeout, |left| left.min(self.spec.timeout));
         let operation = about.operation.as_str();
-        let mut heard = Heard::new(&self.info.name, operation, about.progress, [token(about)]);
+        let mut heard = Heard::new(about.progress, [token(about)]);
         let environment = self.environment([
             ("MAGNUM_CALL", about.task.as_str()),
             ("MAGNUM_OPERATION_ID", operation),
@@ -164,6 +166,9 @@ impl ExecDriver {
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value.into())),
         );
+        let trace = trace::current();
+        let trace = trace.iter().flat_map(TraceContext::headers);
+        environment.extend(trace.map(|(name, value)| (name.to_ascii_uppercase(), value.into())));
         environment
     }
 }
@@ -188,7 +193,7 @@ impl Driver for ExecDriver {
     }
 
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
-        let mut heard = Heard::new(&self.info.name, "", &NoProgress, [None]);
+        let mut heard = Heard::new(&NoProgress, [None]);
         let environment = self.environment([("MAGNUM_CALL", protocol::OBSERVE)]);
         let request = protocol::observe_request(clusters, &self.settings);
         // Nobody asks an observation to stop half-way; dropping the future does.

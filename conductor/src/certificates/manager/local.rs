@@ -36,7 +36,8 @@ impl Files {
         work: impl FnOnce(&Self) -> Result<T, ManagerError> + Send + 'static,
     ) -> Result<T, ManagerError> {
         let files = self.clone();
-        tokio::task::spawn_blocking(move || work(&files))
+        let span = tracing::Span::current();
+        tokio::task::spawn_blocking(move || span.in_scope(|| work(&files)))
             .await
             .map_err(|error| ManagerError::Interrupted(error.to_string()))?
     }

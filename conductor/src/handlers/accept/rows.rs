@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use magnum_db::AnyConnection;
 use magnum_db::write::cluster_reservations;
+use magnum_telemetry::trace::TraceContext;
 
 use super::Prepared;
 use crate::handlers::plan::{Plan, Verdict, Writes};
@@ -58,6 +59,13 @@ pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperati
         project_id: context.project_id().map(|text| clipped(text, 255)),
         user_id: context.user_id().map(|text| clipped(text, 255)),
         request_id: context.request_id().map(|text| clipped(text, 64)),
+        traceparent: one.incoming.trace.as_ref().map(TraceContext::parent),
+        tracestate: one
+            .incoming
+            .trace
+            .as_ref()
+            .and_then(TraceContext::state)
+            .map(str::to_owned),
         state: state.as_str().to_owned(),
         step: Some(kind.first_step().as_str().to_owned()),
         stop_requested: false,

@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use magnum_common::ids::{ClusterUuid, Epoch, MessageId, OperationId, RequestId};
 use magnum_db::MultiBackend;
 use magnum_db::schema::{conductor_operation, conductor_operation_event};
+use magnum_telemetry::trace::TraceContext;
 
 use crate::operations::answer::Caller;
 use crate::operations::state::State;
@@ -44,6 +45,15 @@ pub struct OperationRow {
     pub created_ms: i64,
     pub updated_ms: i64,
     pub ended_ms: Option<i64>,
+    pub traceparent: Option<String>,
+    pub tracestate: Option<String>,
+}
+
+impl OperationRow {
+    /// The trace that the operation belongs to; none in rows of older releases.
+    pub fn trace(&self) -> Option<TraceContext> {
+        TraceContext::parse(self.traceparent.as_deref()?, self.tracestate.as_deref())
+    }
 }
 
 /// A new row.
@@ -58,6 +68,8 @@ pub struct NewOperation {
     pub project_id: Option<String>,
     pub user_id: Option<String>,
     pub request_id: Option<String>,
+    pub traceparent: Option<String>,
+    pub tracestate: Option<String>,
     pub state: String,
     pub step: Option<String>,
     pub stop_requested: bool,

@@ -11,6 +11,7 @@ use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, limits};
 use magnum_telemetry::field;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{Run, permanent};
 use crate::certificates::CertificateRefs;
@@ -120,6 +121,7 @@ impl Run {
             Ok(context) => context,
             Err(effect) => return effect,
         };
+        let span = tracing::info_span!("driver call", { field::DRIVER } = driver.info().name);
         let cancel = CancellationToken::new();
         let reporter = Reporter::new();
         let template = material.upgrade_to.as_ref().unwrap_or(&material.template);
@@ -135,7 +137,10 @@ impl Run {
             progress: &reporter,
             cancel: cancel.clone(),
         };
-        let mut working = AssertUnwindSafe(driver.carry_out(&call)).catch_unwind().boxed();
+        let mut working = AssertUnwindSafe(driver.carry_out(&call))
+            .catch_unwind()
+            .instrument(span)
+            .boxed();
         let timed_out = tokio::select! {
             outcome = &mut working => return self.effect_of(driver.as_ref(), outcome),
             () = reporter.write_to_journal(&self.engine.db, &self.lease) => false,
@@ -172,10 +177,7 @@ impl Run {
                     .map(|text| (*text).to_owned())
                     .or_else(|| panic.downcast_ref::<String>().cloned())
                     .unwrap_or_else(|| "no message".to_owned());
-                tracing::error!(
-                    { field::OPERATION } = %self.operation.id, { field::CLUSTER } = %self.operation.cluster,
-                    panic = text, "the driver panicked"
-                );
+                tracing::error!(panic = text, "the driver panicked");
                 Effect::Failed(Failure {
                     class: FailureClass::Panic,
                     reason: format!("The driver panicked: {text}"),

@@ -13,6 +13,7 @@ use magnum_driver_api::{ClusterRef, Driver, DriverError, DriverReport, limits};
 use magnum_telemetry::field;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::StatusSync;
 use super::verdict::{Verdict, pause_after, status_after};
@@ -222,7 +223,12 @@ impl<'a> Batch<'a> {
                         cluster: one.cluster,
                         node_groups: one.node_groups,
                     };
-                    self.write_one(one.claimed, seen, *report).await;
+                    let span = tracing::info_span!(
+                        "settle",
+                        { field::CLUSTER } = %one.claimed.cluster,
+                        { field::OPERATION } = one.claimed.operation.as_ref().map(OperationId::as_str),
+                    );
+                    self.write_one(one.claimed, seen, *report).instrument(span).await;
                 }
             }
         }
@@ -282,7 +288,6 @@ impl<'a> Batch<'a> {
         let (me, pause) = (self.sync.me.clone(), self.sync.pace.pause());
         let (cluster, operation) = (seen.cluster.clone(), claimed.operation.clone());
         outcome::applied(&report, &mut seen.cluster, &mut seen.node_groups);
-        let uuid = cluster.uuid.clone();
         let written = self
             .sync
             .db
@@ -296,18 +301,18 @@ impl<'a> Batch<'a> {
             .await;
         match written {
             Ok(Some(status)) if !status.is_in_progress() => {
-                tracing::info!({ field::CLUSTER } = %uuid, %status, "the cluster reached its end");
+                tracing::info!(%status, "the cluster reached its end");
                 // Its next operation may begin.
                 self.sync.signals.work.notify_one();
                 self.sync.notices.send(notice_of(status, operation, seen));
             }
             Ok(Some(_)) => {}
             Ok(None) => {
-                tracing::debug!({ field::CLUSTER } = %uuid, "somebody else went ahead with the cluster")
+                tracing::debug!("somebody else went ahead with the cluster")
             }
             Err(error) => {
                 let error: JournalError = error;
-                tracing::warn!({ field::CLUSTER } = %uuid, %error, "a cluster's status could not be written");
+                tracing::warn!(%error, "a cluster's status could not be written");
             }
         }
     }
@@ -367,7 +372,8 @@ async fn observe(sync: &StatusSync, group: &Group) -> Sights {
     // Never closed; without a permit the look is taken all the same.
     let _slot = sync.slots.acquire().await.ok();
     let begun = Instant::now();
-    let seen = group.driver.observe(&group.clusters).await;
+    let span = tracing::info_span!("observe", { field::DRIVER } = group.driver.info().name);
+    let seen = group.driver.observe(&group.clusters).instrument(span).await;
     metrics::histogram!(metric::OBSERVE_SECONDS, "driver" => group.driver.info().name.clone())
         .record(begun.elapsed().as_secs_f64());
     let info = group.driver.info();

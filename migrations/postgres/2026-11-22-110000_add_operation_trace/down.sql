@@ -1,0 +1,2 @@
+ALTER TABLE conductor_operation DROP COLUMN tracestate;
+ALTER TABLE conductor_operation DROP COLUMN traceparent;
