@@ -75,7 +75,11 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     // Before there are threads: taking the socket over clears the variables that announce it.
     let socket = inherited_socket()?;
     let loaded = Settings::load(&arguments.config)?;
-    telemetry::init(&loaded.settings, "magnum-api")?;
+    #[cfg(feature = "otlp")]
+    let export = magnum_otlp::export(&loaded.settings.otlp, "magnum-api")?;
+    #[cfg(not(feature = "otlp"))]
+    let export = None;
+    telemetry::init(&loaded.settings, "magnum-api", export)?;
     telemetry::log_warnings(&loaded);
     metric_definitions::record();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -86,6 +90,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let ended = runtime.block_on(serve(&loaded.settings, socket, &arguments.config));
     // Blocking work that hangs (a database that does not answer) must not hold the process.
     runtime.shutdown_background();
+    telemetry::trace::finish();
     ended
 }
 

@@ -111,8 +111,15 @@ const MAY_LIST: &[(&str, &[&str])] = &[
     ("common/config", &["magnum-common"]),
     ("common/telemetry", &["magnum-config"]),
     ("common/objects", &["magnum-common"]),
+    (
+        "common/otlp",
+        &["magnum-common", "magnum-config", "magnum-telemetry"],
+    ),
     ("common/drivers", &["magnum-common", "magnum-config"]),
-    ("common/rpc", &["magnum-common", "magnum-config", "magnum-tls"]),
+    (
+        "common/rpc",
+        &["magnum-common", "magnum-config", "magnum-telemetry", "magnum-tls"],
+    ),
     (
         "common/openstack",
         &["magnum-common", "magnum-config", "magnum-tls"],
@@ -122,8 +129,14 @@ const MAY_LIST: &[(&str, &[&str])] = &[
     ("conductor/driver-api", &["magnum-common", "magnum-drivers"]),
     (
         "conductor/engines/exec",
-        &["magnum-common", "magnum-driver-api", "magnum-drivers"],
+        &[
+            "magnum-common",
+            "magnum-driver-api",
+            "magnum-drivers",
+            "magnum-telemetry",
+        ],
     ),
+    ("conductor/kubernetes", &["magnum-common"]),
     ("api-shim", COMMON),
     ("deploy/dev", ANY),
     ("tests", ANY),
@@ -138,6 +151,7 @@ const COMMON: &[&str] = &[
     "magnum-drivers",
     "magnum-objects",
     "magnum-openstack",
+    "magnum-otlp",
     "magnum-rpc",
     "magnum-telemetry",
     "magnum-tls",
@@ -153,6 +167,7 @@ const BELOW_THE_CONDUCTOR: &[&str] = &[
     "magnum-engine-exec",
     "magnum-objects",
     "magnum-openstack",
+    "magnum-otlp",
     "magnum-rpc",
     "magnum-telemetry",
 ];

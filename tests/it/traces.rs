@@ -1,12 +1,14 @@
 //! One request, followed: by its id through the lines of every program, and by its trace from the client's header to
-//! the driver's environment.
+//! the driver's environment and to a collector.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_tests::amqp_tap::AmqpTap;
+use magnum_tests::collector::{Collector, Span};
 use magnum_tests::deployment::{Api, Deployment};
 use magnum_tests::oslo_peer::OsloPeer;
+use magnum_tests::ports::free_port;
 use magnum_tests::process::Program;
 use magnum_tests::rest::Rest;
 use magnum_tests::{Backend, wait};
@@ -166,8 +168,113 @@ async fn one_request_is_followed_through_all_logs_by_its_id_in_json() -> Result<
     followed_by_its_id(true).await
 }
 
+/// The spans of the trace, when all of these are there: programs export each for itself.
+async fn spans_with(collector: &Collector, names: &[&str]) -> Result<Vec<Span>> {
+    wait::until("the spans", PATIENCE, async || {
+        let mut spans = collector.spans();
+        spans.retain(|span| span.trace == TRACE);
+        for name in names {
+            let is_there = spans.iter().any(|span| span.name == *name);
+            ensure!(is_there, "no {name} in {spans:?}");
+        }
+        Ok::<_, anyhow::Error>(spans)
+    })
+    .await
+}
+
+/// The names from a span up to the client.
+fn way_up(spans: &[Span], from: &Span) -> Result<Vec<String>> {
+    let mut way = vec![from.name.clone()];
+    let mut at = from;
+    while at.parent != CLIENT_SPAN {
+        at = spans
+            .iter()
+            .find(|span| span.id == at.parent)
+            .with_context(|| format!("the parent of {at:?}"))?;
+        way.push(at.name.clone());
+    }
+    Ok(way)
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn the_trace_of_the_client_reaches_the_driver() -> Result<()> {
+async fn one_trace_has_the_request_the_message_each_step_and_the_driver_call_in_one_tree() -> Result<()> {
+    let collector = Collector::start().await?;
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    deployment.set("otlp", "endpoint", collector.url());
+    deployment.set("otlp", "headers", "authorization=Bearer hunter2");
+    let conductor = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let asked = ask(
+        &api,
+        json!({}),
+        &[("traceparent", &parent()), ("tracestate", "congo=1")],
+    )
+    .await?;
+    deployment.settled(PATIENCE).await?;
+
+    let spans = spans_with(
+        &collector,
+        &["POST /v1/clusters", "publish", "message", "operation"],
+    )
+    .await?;
+    let spans_named = |name: &str| spans.iter().filter(|span| span.name == name).collect::<Vec<_>>();
+    let only = |name: &str| match spans_named(name).as_slice() {
+        [only] => Ok(*only),
+        other => Err(anyhow::anyhow!("{name}: {other:?}")),
+    };
+    let run = ["attempt", "operation", "message", "publish", "POST /v1/clusters"];
+    let call = only("driver call")?;
+    ensure!(
+        way_up(&spans, call)? == [&["driver call", "step"], &run[..]].concat(),
+        "{:?}",
+        way_up(&spans, call)
+    );
+    let steps: Vec<&Span> = spans_named("step");
+    for step in &steps {
+        ensure!(way_up(&spans, step)? == [&["step"], &run[..]].concat());
+    }
+    let mut names: Vec<&str> = steps
+        .iter()
+        .map(|step| step.attributes["magnum.operation.step"].as_str())
+        .collect();
+    names.sort_unstable();
+    ensure!(
+        names == ["choose_driver", "create_cluster", "generate_certificates"],
+        "{names:?}"
+    );
+    ensure!(way_up(&spans, only("accept")?)? == ["accept", "message", "publish", "POST /v1/clusters"]);
+    for (name, service, kind) in [
+        ("POST /v1/clusters", "magnum-api", 2),
+        ("publish", "magnum-api", 4),
+        ("message", "magnum-conductor", 5),
+    ] {
+        let span = only(name)?;
+        ensure!(span.service == service && span.kind == kind, "{span:?}");
+    }
+    ensure!(only("operation")?.attributes["magnum.cluster.uuid"] == asked.cluster);
+    ensure!(only("message")?.attributes["request.id"] == asked.request);
+
+    let calls = deployment.record.begun("create", &asked.cluster)?;
+    let given = format!("00-{TRACE}-{}-01", call.id);
+    ensure!(
+        calls[0].traceparent.as_deref() == Some(given.as_str()),
+        "{calls:?}"
+    );
+    ensure!(calls[0].tracestate.as_deref() == Some("congo=1"), "{calls:?}");
+    let headers = collector.headers();
+    ensure!(
+        headers
+            .iter()
+            .all(|headers| headers["authorization"] == "Bearer hunter2")
+    );
+    for program in [&conductor, &api.program] {
+        ensure!(!program.log().contains("hunter2"), "a secret is in the log");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_export_the_trace_of_the_client_reaches_the_driver() -> Result<()> {
     let deployment = Deployment::new(Backend::Sqlite).await?;
     let _conductor = deployment.conductor("one").await?;
     let api = deployment.api().await?;
@@ -234,6 +341,38 @@ async fn a_retry_in_another_conductor_continues_the_trace() -> Result<()> {
         ensure!(call.traceparent == Some(parent()), "{call:?}");
         ensure!(call.tracestate.as_deref() == Some("congo=1"), "{call:?}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collector_that_is_away_disturbs_no_request_and_is_logged_once() -> Result<()> {
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], free_port()?));
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    deployment.set("otlp", "endpoint", format!("http://{address}"));
+    let api = deployment
+        .api_on(|launch| launch.env("OTEL_BSP_SCHEDULE_DELAY", "100"))
+        .await?;
+    let away = "takes no spans";
+    for round in 0..5 {
+        api.rest.get("/clusters").await?.expect(200)?;
+        if round == 0 {
+            api.program.wait_log(away, PATIENCE).await?;
+        }
+    }
+    // It is back: what is exported from now on arrives.
+    let collector = Collector::on(address).await?;
+    wait::until("a span", PATIENCE, async || {
+        api.rest.get("/clusters").await?.expect(200)?;
+        ensure!(!collector.spans().is_empty(), "none yet");
+        Ok::<_, anyhow::Error>(())
+    })
+    .await?;
+    api.program.wait_log("takes spans again", PATIENCE).await?;
+    ensure!(
+        api.program.log().matches(away).count() == 1,
+        "{}",
+        api.program.log()
+    );
     Ok(())
 }
 

@@ -37,6 +37,7 @@ pub mod builders;
 pub mod certificates;
 pub mod chaos_proxy;
 pub mod cloud_services;
+pub mod collector;
 pub mod databases;
 pub mod deployment;
 pub mod driver_record;

@@ -135,6 +135,7 @@ pub async fn pass(State(proxies): State<Proxies>, mut request: Request, next: Ne
         metric_definitions::request_answered(&method, route, status, took);
         noted.span.record(field::HTTP_ROUTE, route);
         noted.span.record(field::HTTP_STATUS, status.as_u16());
+        trace::name(&noted.span, || format!("{} {route}", method_name(&method)));
         if status.is_server_error() {
             noted.span.record(field::SPAN_STATUS, "ERROR");
         }

@@ -138,6 +138,8 @@ settings! {
     cors: CorsSection,
     /// `[healthcheck]`
     healthcheck: HealthcheckSection,
+    /// `[otlp]`
+    otlp: OtlpSection,
     /// `[keystone_auth]`
     keystone_auth: KeystoneAuthSection,
     /// `[keystone_authtoken]`

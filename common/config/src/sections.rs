@@ -13,6 +13,7 @@ mod drivers;
 mod http;
 mod messaging;
 mod openstack;
+mod otlp;
 
 pub use api::{ApiSection, AuthStrategy};
 pub use certificates::{
@@ -32,6 +33,7 @@ pub use openstack::{
     BarbicanClientSection, CacheProtection, CinderClientSection, GlanceClientSection, KeystoneAuthSection,
     KeystoneAuthtokenSection, NeutronClientSection, NovaClientSection,
 };
+pub use otlp::OtlpSection;
 
 /// This machine's host name; `localhost` where it has none that can be used.
 pub(crate) fn host_name() -> String {

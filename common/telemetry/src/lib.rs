@@ -25,6 +25,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -34,7 +36,8 @@ use levels::Levels;
 use lines::{Lines, NothingInAdvance};
 use log_file::LogFile;
 use magnum_config::{DefaultSection, Loaded, Settings};
-use spans::SpanFields;
+use spans::{SpanFields, is_ours};
+use trace::Export;
 
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]
@@ -52,11 +55,11 @@ pub enum TelemetryError {
     Repeated,
 }
 
-/// Sets up the log of this process. `program` names the file if only `log_dir` is set.
+/// Sets up the log of this process, and the export of its spans. `program` names the file if only `log_dir` is set.
 ///
 /// # Errors
 /// The log file cannot be opened, or the log was set up before.
-pub fn init(settings: &Settings, program: &str) -> Result<(), TelemetryError> {
+pub fn init(settings: &Settings, program: &str, export: Option<Export>) -> Result<(), TelemetryError> {
     let options = &settings.default;
     let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = vec![SpanFields.boxed()];
     let file = log_path(options, program);
@@ -71,8 +74,20 @@ pub fn init(settings: &Settings, program: &str) -> Result<(), TelemetryError> {
         layers.push(lines(BoxMakeWriter::new(io::stderr), options.use_json));
     }
     let (levels, handle) = reload::Layer::new(Levels::of(options));
-    let subscriber = tracing_subscriber::registry().with(layers.with_filter(levels));
+    let mut all = vec![layers.with_filter(levels).boxed()];
+    let recorder = export.map(|Export { layer, recorder }| {
+        let spans = filter_fn(is_ours).with_max_level_hint(LevelFilter::INFO);
+        all.push(layer.with_filter(spans).boxed());
+        recorder
+    });
+    let subscriber = tracing_subscriber::registry().with(all);
     subscriber.try_init().map_err(|_| TelemetryError::Repeated)?;
+    if settings.otlp.endpoint.is_some() && recorder.is_none() {
+        tracing::warn!("[otlp] endpoint has no effect: the program was built without the feature otlp");
+    }
+    if let Some(recorder) = recorder {
+        trace::record_with(recorder);
+    }
     // A process gets here once: a second subscriber is refused.
     let _ = LEVELS.set(handle);
     log_panics();

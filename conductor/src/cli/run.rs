@@ -17,7 +17,11 @@ use crate::metric_definitions;
 /// Runs until it is told to stop.
 pub fn run(args: &ConfigArgs) -> anyhow::Result<()> {
     let loaded = Settings::load(args)?;
-    telemetry::init(&loaded.settings, "magnum-conductor")?;
+    #[cfg(feature = "otlp")]
+    let export = magnum_otlp::export(&loaded.settings.otlp, "magnum-conductor")?;
+    #[cfg(not(feature = "otlp"))]
+    let export = None;
+    telemetry::init(&loaded.settings, "magnum-conductor", export)?;
     telemetry::log_warnings(&loaded);
     metric_definitions::record();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -28,6 +32,7 @@ pub fn run(args: &ConfigArgs) -> anyhow::Result<()> {
     let ended = runtime.block_on(serve(&loaded.settings));
     // Blocking work that hangs (a database that does not answer) must not hold the process.
     runtime.shutdown_background();
+    telemetry::trace::finish();
     ended
 }
 

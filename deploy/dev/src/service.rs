@@ -23,7 +23,7 @@ impl Service {
     pub(crate) async fn start(state: &State, port: u16, log: Option<&Path>) -> anyhow::Result<Self> {
         let mut settings = state.settings(port);
         settings.default.log_file = log.map(Path::to_owned);
-        telemetry::init(&settings, "magnum-dev")?;
+        telemetry::init(&settings, "magnum-dev", None)?;
         for done in migrate::upgrade(&settings.database)
             .await
             .context("the database")?
