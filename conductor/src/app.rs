@@ -219,7 +219,7 @@ impl Conductor {
         let replies = Replies::new(database.clone(), me.clone(), sink, due);
         parts.spawn("answers", |stop| replies.run(stop));
         if settings.default.periodic_enable {
-            let pace = Pace::from(options);
+            let pace = Pace::every(options.status_poll_interval, options);
             let (db, interval) = (database.clone(), pace.interval);
             parts.spawn("journal metrics", move |stop| {
                 journal_metrics::run(db, interval, stop)

@@ -7,6 +7,7 @@ pub mod certificate_removal;
 pub mod journal_history;
 pub mod journal_metrics;
 pub mod key_pool;
+mod polling;
 pub mod service_heartbeat;
 pub mod status_sync;
 

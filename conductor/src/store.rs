@@ -60,6 +60,7 @@ pub mod key_pool;
 pub mod node_groups;
 pub mod object_answers;
 pub mod objects;
+mod poll_leases;
 pub mod polls;
 pub mod start;
 pub mod upgrade_facts;

@@ -5,7 +5,7 @@
 //! Writes compare owner and epoch, so a conductor that was away too long changes nothing. Clusters on which an
 //! operation of ours is at work, or about to be, are left out: its driver call will tell.
 //!
-//! A batch costs a fixed number of queries, however large it is.
+//! A batch costs a fixed number of queries, however large it is. The leases are those of [`super::poll_leases`].
 
 use std::time::Duration;
 
@@ -19,9 +19,11 @@ use magnum_db::{self as db, AnyConnection, DbError, schema};
 
 use crate::workflows::DriverRef;
 
+use super::poll_leases::{millis, poll_leases, texts};
 use schema::conductor_cluster_driver::dsl as driver;
-use schema::conductor_cluster_poll::dsl as poll;
 use schema::conductor_operation::dsl as op;
+
+poll_leases!(conductor_cluster_poll);
 
 /// A cluster that this conductor may look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +39,6 @@ pub struct Claimed {
     /// The operation that waits for the outcome.
     pub operation: Option<OperationId>,
 }
-
-/// Nobody holds the row.
-const FREE: &str = "(lease_expires_ms IS NULL OR owner IS NULL)";
 
 /// No operation is at work on the cluster, or will be soon. One that observes waits for this very poll.
 const NO_OPERATION: &str = "NOT EXISTS (SELECT 1 FROM conductor_operation o \
@@ -75,8 +74,7 @@ pub fn add_missing(conn: &mut AnyConnection, limit: u32) -> Result<bool, DbError
     unless_exists(conn, |conn| diesel::sql_query(insert).execute(conn))
 }
 
-/// Claims clusters that are due and whose driver, when it is known, is one of `drivers`. To be run in a
-/// transaction of its own.
+/// Claims clusters that are due and whose driver, when it is known, is one of `drivers`.
 pub fn claim(
     conn: &mut AnyConnection,
     me: &ConductorId,
@@ -86,7 +84,6 @@ pub fn claim(
 ) -> Result<Vec<Claimed>, DbError> {
     use schema::cluster::dsl as c;
     let now = db::now_ms_expr(conn);
-    let free = sql::<Bool>(FREE).or(poll::lease_expires_ms.le(now.nullable()).assume_not_null());
     let due: Vec<String> = poll::conductor_cluster_poll
         .inner_join(c::cluster.on(c::uuid.eq(poll::cluster_uuid.nullable())))
         .left_join(driver::conductor_cluster_driver.on(driver::cluster_uuid.eq(poll::cluster_uuid)))
@@ -98,7 +95,7 @@ pub fn claim(
         )
         .filter(c::status.eq_any(in_progress()))
         .filter(poll::next_poll_ms.le(now))
-        .filter(free)
+        .filter(free!(conn))
         .filter(sql::<Bool>(NO_OPERATION))
         .order(poll::next_poll_ms)
         .limit(limit)
@@ -107,19 +104,7 @@ pub fn claim(
     if due.is_empty() {
         return Ok(Vec::new());
     }
-    let free = sql::<Bool>(FREE).or(poll::lease_expires_ms.le(now.nullable()).assume_not_null());
-    diesel::update(
-        poll::conductor_cluster_poll
-            .filter(poll::cluster_uuid.eq_any(&due))
-            .filter(poll::next_poll_ms.le(now))
-            .filter(free),
-    )
-    .set((
-        poll::owner.eq(me.as_str()),
-        poll::lease_epoch.eq(poll::lease_epoch + 1_i64),
-        poll::lease_expires_ms.eq(db::now_plus_ms_expr(millis(term)).nullable()),
-    ))
-    .execute(conn)?;
+    hold(conn, me, &due, term)?;
     let rows: Vec<ClaimedRow> = poll::conductor_cluster_poll
         .left_join(driver::conductor_cluster_driver.on(driver::cluster_uuid.eq(poll::cluster_uuid)))
         .left_join(op::conductor_operation.on(op::running_key.eq(poll::cluster_uuid.nullable())))
@@ -151,22 +136,6 @@ impl From<ClaimedRow> for Claimed {
             operation: operation.map(OperationId::new),
         }
     }
-}
-
-/// Prolongs what this conductor still holds of `clusters`. Returns how many.
-pub fn renew(
-    conn: &mut AnyConnection,
-    me: &ConductorId,
-    clusters: &[ClusterUuid],
-    term: Duration,
-) -> Result<usize, DbError> {
-    Ok(diesel::update(
-        poll::conductor_cluster_poll
-            .filter(poll::cluster_uuid.eq_any(texts(clusters)))
-            .filter(poll::owner.eq(me.as_str())),
-    )
-    .set(poll::lease_expires_ms.eq(db::now_plus_ms_expr(millis(term)).nullable()))
-    .execute(conn)?)
 }
 
 /// Gives one cluster back, to be looked at again after `pause`. First statement of a transaction that writes
@@ -214,20 +183,4 @@ pub fn give_back_many(
         poll::failures.eq(failures),
     ))
     .execute(conn)?)
-}
-
-/// Removes rows of clusters that are gone.
-pub fn remove_orphans(conn: &mut AnyConnection) -> Result<usize, DbError> {
-    Ok(diesel::delete(poll::conductor_cluster_poll.filter(sql::<Bool>(
-        "NOT EXISTS (SELECT 1 FROM cluster c WHERE c.uuid = conductor_cluster_poll.cluster_uuid)",
-    )))
-    .execute(conn)?)
-}
-
-fn texts(clusters: &[ClusterUuid]) -> Vec<&str> {
-    clusters.iter().map(ClusterUuid::as_str).collect()
-}
-
-fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
