@@ -32,6 +32,7 @@ use crate::operations::replies::{self, AnswerSink, Replies};
 use crate::operations::{Engine, Executor, Signals, Timing, sweep};
 use crate::periodic::announce::Announcer;
 use crate::periodic::certificate_removal::CertificateRemoval;
+use crate::periodic::health::{self, HealthCheck};
 use crate::periodic::key_pool::KeyPoolFilling;
 use crate::periodic::status_sync::{Pace, StatusSync};
 use crate::periodic::{journal_history, journal_metrics, service_heartbeat};
@@ -233,6 +234,16 @@ impl Conductor {
             );
             sync.notices = notices.clone();
             parts.spawn("status sync", |stop| sync.run(stop));
+            if let Some(interval) = settings.kubernetes.health_polling_interval {
+                let check = HealthCheck::new(
+                    database.clone(),
+                    me.clone(),
+                    Arc::clone(&drivers),
+                    Pace::every(interval, options),
+                    health::Timing::default(),
+                );
+                parts.spawn("health check", |stop| check.run(stop));
+            }
         }
         if !options.operation_history.is_zero() {
             let (db, history) = (database.clone(), options.operation_history);

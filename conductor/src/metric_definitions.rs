@@ -31,6 +31,10 @@ pub const KEY_POOL_DEPTH: &str = "magnum_key_pool_keys";
 pub const KEYS_FROM_POOL: &str = "magnum_keys_from_pool_total";
 /// Keys made while an operation waited for them.
 pub const KEYS_GENERATED: &str = "magnum_keys_generated_total";
+/// Clusters looked at by the health check, by `outcome`.
+pub const HEALTH_POLLED: &str = "magnum_health_polls_total";
+/// Duration of a driver's answer about the health of one group of clusters, by `driver`.
+pub const HEALTH_SECONDS: &str = "magnum_health_seconds";
 /// Connections of the pool, by `state`.
 pub const DATABASE_CONNECTIONS: &str = "magnum_database_connections";
 
@@ -107,6 +111,18 @@ pub const ALL: &[Metric] = &[
         kind: Kind::Counter,
         labels: &[],
         meaning: "Private keys that this conductor made while an operation waited for them",
+    },
+    Metric {
+        name: HEALTH_POLLED,
+        kind: Kind::Counter,
+        labels: &["outcome"],
+        meaning: "Clusters about whose health this conductor asked a driver",
+    },
+    Metric {
+        name: HEALTH_SECONDS,
+        kind: Kind::Seconds,
+        labels: &["driver"],
+        meaning: "Time a driver took to report the health of a group of clusters",
     },
     Metric {
         name: DATABASE_CONNECTIONS,

@@ -4,6 +4,7 @@
 
 pub mod announce;
 pub mod certificate_removal;
+pub mod health;
 pub mod journal_history;
 pub mod journal_metrics;
 pub mod key_pool;

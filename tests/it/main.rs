@@ -26,6 +26,7 @@ mod edge;
 mod example_drivers;
 mod fuzzing;
 mod harness;
+mod health_check;
 mod house;
 mod kubernetes_monitor;
 mod lookups;

@@ -16,6 +16,7 @@ use crate::probe::{self, MAGNUM_TABLES};
 
 const OUR_TABLES: [&str; 9] = [
     "conductor_cluster_driver",
+    "conductor_cluster_health",
     "conductor_cluster_poll",
     "conductor_cluster_reservation",
     "conductor_driver",
@@ -120,6 +121,7 @@ on_every_database! {
                 "applied 2026-11-21-110000_create_certificate_removal",
                 "applied 2026-11-21-120000_add_certificate_removal_manager",
                 "applied 2026-11-21-130000_create_cluster_reservation",
+                "applied 2026-11-22-000000_create_cluster_health",
                 "applied 2026-11-22-100000_create_key_pool",
                 "applied 2026-11-22-110000_add_operation_trace",
             ]
@@ -246,7 +248,7 @@ on_every_database! {
                     conn, cluster, cluster_template, nodegroup, x509keypair, magnum_service, quotas, federation,
                     alembic_version, conductor_operation, conductor_operation_event, conductor_cluster_poll,
                     conductor_driver, conductor_cluster_driver, conductor_object_answer, conductor_certificate_removal,
-                    conductor_cluster_reservation, conductor_project, conductor_key_pool
+                    conductor_cluster_reservation, conductor_project, conductor_key_pool, conductor_cluster_health
                 );
                 for (table, select, runs) in tables {
                     runs.unwrap_or_else(|error| panic!("{table}: {error}"));

@@ -11,10 +11,11 @@ use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use magnum_common::ids::{ClusterUuid, ConductorId, NodeGroupUuid};
-use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
+use magnum_common::model::{Cluster, ClusterStatus, HealthStatus, NodeGroup, StringMap};
+use magnum_conductor::periodic::health::{HealthCheck, Timing};
 use magnum_conductor::periodic::status_sync::{Pace, StatusSync};
 use magnum_conductor::store;
-use magnum_driver_api::{DriverError, DriverReport};
+use magnum_driver_api::{DriverError, DriverReport, HealthReport};
 use magnum_tests::deployment::Deployment;
 use magnum_tests::mariadb::Mariadb;
 use magnum_tests::{TestDatabase, rabbitmq};
@@ -170,5 +171,59 @@ async fn a_look_costs_as_many_statements_at_a_hundred_clusters_as_at_one() -> Re
             costs[1]
         );
     }
+    Ok(())
+}
+
+/// The goal is that of 10,000 clusters: twenty such batches, and what a conductor asks besides.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_at_the_health_of_five_hundred_clusters_costs_at_most_ten_statements() -> Result<()> {
+    const BATCH: usize = 500;
+    let server = Mariadb::dedicated().await?;
+    let mut costs = Vec::new();
+    for present in [1, BATCH] {
+        let database = TestDatabase::on_mariadb(&server).await?;
+        let world = World::new(&database).await;
+        for uuid in add_clusters(&world, present).await {
+            let report = HealthReport {
+                status: HealthStatus::Healthy,
+                reasons: StringMap::from([("api".to_owned(), "ok".to_owned())]),
+            };
+            world.driver.says_of_health(&uuid, Ok(report));
+        }
+        database
+            .execute("UPDATE cluster SET status = 'CREATE_COMPLETE'")
+            .await?;
+        let check = HealthCheck::new(
+            world.db.clone(),
+            ConductorId::new("one"),
+            world.drivers(),
+            Pace {
+                interval: std::time::Duration::from_secs(60),
+                batch: BATCH,
+                parallelism: 4,
+                lease: std::time::Duration::from_secs(30),
+            },
+            Timing::default(),
+        );
+        let mut counter = Counter::on(&database)?;
+        let mut due = MysqlConnection::establish(&database.plain_url())?;
+        check.add_missing().await?;
+        let cost = counter.of(async || {
+            due.batch_execute("UPDATE conductor_cluster_health SET next_poll_ms = 0")?;
+            check.add_missing().await?;
+            let looked_at = check.round(&CancellationToken::new()).await?;
+            ensure!(looked_at == present, "{looked_at} looked at");
+            check.give_up().await?;
+            Ok(())
+        });
+        // The one that makes all due is the test's.
+        costs.push(cost.await? - 1);
+    }
+    // A full batch is followed by the look whether there is another.
+    ensure!(costs[1] <= costs[0] + 1, "{costs:?}");
+    ensure!(
+        costs[1] <= 10 + 3,
+        "{costs:?}: three are once a round, not once a batch"
+    );
     Ok(())
 }

@@ -17,7 +17,8 @@ use async_trait::async_trait;
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::ClusterStatus;
 use magnum_driver_api::{
-    ClusterRef, Driver, DriverCall, DriverError, DriverReport, NodeGroupChanges, Observation,
+    ClusterRef, Driver, DriverCall, DriverError, DriverReport, HealthObservation, HealthReport,
+    NodeGroupChanges, Observation,
 };
 use magnum_drivers::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 use tokio::sync::Semaphore;
@@ -94,6 +95,8 @@ pub struct FakeDriver {
     sees: Mutex<HashMap<ClusterUuid, Result<DriverReport, DriverError>>>,
     looks: Mutex<Vec<ClusterRef>>,
     look_gate: Mutex<Option<Arc<Gate>>>,
+    health: Mutex<HashMap<ClusterUuid, Result<HealthReport, DriverError>>>,
+    health_looks: Mutex<Vec<ClusterUuid>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -127,6 +130,8 @@ impl FakeDriver {
             sees: Mutex::default(),
             looks: Mutex::default(),
             look_gate: Mutex::default(),
+            health: Mutex::default(),
+            health_looks: Mutex::default(),
         })
     }
 
@@ -142,7 +147,18 @@ impl FakeDriver {
         self
     }
 
-    /// Observations stop at this gate from now on.
+    /// What it says of the cluster's health from now on; nothing at first.
+    pub fn says_of_health(&self, cluster: &ClusterUuid, result: Result<HealthReport, DriverError>) -> &Self {
+        lock(&self.health).insert(cluster.clone(), result);
+        self
+    }
+
+    /// Every cluster about whose health it was asked, each time.
+    pub fn health_looks(&self) -> Vec<ClusterUuid> {
+        lock(&self.health_looks).clone()
+    }
+
+    /// Observations, and looks at health, stop at this gate from now on.
     pub fn hold_looks(&self, gate: &Arc<Gate>) {
         *lock(&self.look_gate) = Some(Arc::clone(gate));
     }
@@ -274,6 +290,24 @@ impl Driver for FakeDriver {
                 let cluster = one.cluster.uuid.clone();
                 let result = sees.get(&cluster)?.clone();
                 Some(Observation { cluster, result })
+            })
+            .collect())
+    }
+
+    async fn health(&self, clusters: &[ClusterRef]) -> Result<Vec<HealthObservation>, DriverError> {
+        lock(&self.health_looks).extend(clusters.iter().map(|one| one.cluster.uuid.clone()));
+        let gate = lock(&self.look_gate).clone();
+        if let Some(gate) = gate {
+            gate.entered.add_permits(1);
+            gate.open.acquire().await.expect("never closed").forget();
+        }
+        let health = lock(&self.health);
+        Ok(clusters
+            .iter()
+            .filter_map(|one| {
+                let cluster = one.cluster.uuid.clone();
+                let result = health.get(&cluster)?.clone();
+                Some(HealthObservation { cluster, result })
             })
             .collect())
     }

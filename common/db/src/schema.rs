@@ -247,6 +247,19 @@ diesel::table! {
 }
 
 diesel::table! {
+    /// Who asks for a cluster's health, and when it is due.
+    conductor_cluster_health (cluster_uuid) {
+        cluster_uuid -> Text,
+        owner -> Nullable<Text>,
+        lease_epoch -> BigInt,
+        lease_expires_ms -> Nullable<BigInt>,
+        next_poll_ms -> BigInt,
+        failures -> Integer,
+        answered_ms -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     /// Which conductor has loaded which driver.
     conductor_driver (id) {
         id -> BigInt,
@@ -341,6 +354,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     conductor_operation,
     conductor_operation_event,
     conductor_cluster_poll,
+    conductor_cluster_health,
     conductor_driver,
     conductor_cluster_driver,
     conductor_object_answer,

@@ -87,6 +87,8 @@ capabilities! {
     soft_reboot,
     /// Switch a node off and on.
     hard_reboot,
+    /// Tell the health of its clusters.
+    health,
 }
 
 /// Which numbers of masters a driver builds.

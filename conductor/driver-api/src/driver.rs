@@ -25,8 +25,9 @@ pub trait Driver: Send + Sync {
     /// error is about the whole batch.
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError>;
 
-    /// Looks at the health of clusters that are not in progress. A cluster without an observation, or with an error,
-    /// has an unknown health; an error is about the whole batch.
+    /// Looks at the health of clusters that are not in progress; other calls for the same clusters may run at the same
+    /// time. A permanent error makes a cluster's health unknown. A cluster without an observation, or with another
+    /// error, keeps its health for ten minutes; so do all of a batch that ends with an error.
     ///
     /// # Errors
     /// [`DriverError::NotSupported`] unless the driver can tell: its clusters keep the health that somebody else wrote.
@@ -37,8 +38,8 @@ pub trait Driver: Send + Sync {
         )))
     }
 
-    /// Most clusters in one look, of [`Driver::observe`] and of [`Driver::health`], for a driver that wants to see them together. `None`: they are spread over as many
-    /// looks as may run at the same time.
+    /// Most clusters in one look, of [`Driver::observe`] and of [`Driver::health`], for a driver that wants to see them
+    /// together. `None`: they are spread over as many looks as may run at the same time.
     fn observe_batch(&self) -> Option<usize> {
         None
     }

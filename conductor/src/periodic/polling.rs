@@ -18,6 +18,7 @@ use std::time::Duration;
 use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
 use magnum_config::ConductorSection;
 use magnum_db::{Database, DbError};
+use magnum_telemetry::field;
 use tokio::sync::Semaphore;
 
 pub(super) use self::groups::Group;
@@ -105,7 +106,7 @@ impl Poller {
                 .and_then(|name| self.drivers.get(&name).map(|driver| (name, driver)));
             let Some((name, driver)) = loaded else {
                 tracing::debug!(
-                    magnum.cluster.uuid = %cluster.cluster.uuid,
+                    { field::CLUSTER } = %cluster.cluster.uuid,
                     "the cluster's driver is not loaded here; another conductor may look at it"
                 );
                 continue;
@@ -144,7 +145,7 @@ impl Poller {
             let cluster = found.remove(uuid)?;
             let Some(template) = templates.get(cluster.cluster_template_id.as_str()) else {
                 tracing::warn!(
-                    magnum.cluster.uuid = uuid,
+                    { field::CLUSTER } = uuid,
                     "the cluster's template is gone; it is not polled"
                 );
                 return None;

@@ -184,6 +184,7 @@ pub fn apply(conn: &mut AnyConnection, uuid: &ClusterUuid, changes: &ClusterChan
 /// node groups, the cluster, and what we keep beside it. The journal stays. May be repeated.
 pub fn remove(conn: &mut AnyConnection, uuid: &ClusterUuid) -> Result<(), DbError> {
     use schema::conductor_cluster_driver::dsl as d;
+    use schema::conductor_cluster_health::dsl as h;
     use schema::conductor_cluster_poll::dsl as p;
     use schema::nodegroup::dsl as n;
 
@@ -202,6 +203,7 @@ pub fn remove(conn: &mut AnyConnection, uuid: &ClusterUuid) -> Result<(), DbErro
     diesel::delete(n::nodegroup.filter(n::cluster_id.eq(uuid.as_str()))).execute(conn)?;
     diesel::delete(c::cluster.filter(c::uuid.eq(uuid.as_str()))).execute(conn)?;
     diesel::delete(p::conductor_cluster_poll.filter(p::cluster_uuid.eq(uuid.as_str()))).execute(conn)?;
+    diesel::delete(h::conductor_cluster_health.filter(h::cluster_uuid.eq(uuid.as_str()))).execute(conn)?;
     diesel::delete(d::conductor_cluster_driver.filter(d::cluster_uuid.eq(uuid.as_str()))).execute(conn)?;
     Ok(())
 }

@@ -14,8 +14,8 @@ use magnum_db::write::unless_exists;
 use magnum_db::{AnyConnection, DbError, schema};
 
 use schema::{
-    cluster, conductor_cluster_driver, conductor_cluster_poll, federation, magnum_service, nodegroup, quotas,
-    x509keypair,
+    cluster, conductor_cluster_driver, conductor_cluster_health, conductor_cluster_poll, federation,
+    magnum_service, nodegroup, quotas, x509keypair,
 };
 
 /// A table that is written row by row.
@@ -115,6 +115,8 @@ impl Table for Cluster {
         let uuid = self.uuid.as_str();
         let polls = conductor_cluster_poll::table.filter(conductor_cluster_poll::cluster_uuid.eq(uuid));
         diesel::delete(polls).execute(conn)?;
+        let health = conductor_cluster_health::table.filter(conductor_cluster_health::cluster_uuid.eq(uuid));
+        diesel::delete(health).execute(conn)?;
         let drivers = conductor_cluster_driver::table.filter(conductor_cluster_driver::cluster_uuid.eq(uuid));
         diesel::delete(drivers).execute(conn)?;
         delete!(conn, cluster, self.id)

@@ -48,6 +48,9 @@ pub trait DriverSource: Send + Sync {
     /// Names of the loaded drivers: a conductor claims only operations of these.
     fn loaded(&self) -> Vec<String>;
 
+    /// Names of those that tell the health of their clusters.
+    fn telling_health(&self) -> Vec<String>;
+
     /// The driver for a cluster of `template` of which no driver is recorded.
     fn choose(&self, template: &ClusterTemplate, wanted: Wanted) -> Result<DriverRef, Fault>;
 
@@ -125,6 +128,12 @@ impl DriverSource for LoadedDrivers {
             .names()
             .map(str::to_owned)
             .collect()
+    }
+
+    fn telling_health(&self) -> Vec<String> {
+        let current = self.registry.current();
+        let telling = current.infos().iter().filter(|info| info.capabilities.health);
+        telling.map(|info| info.name.clone()).collect()
     }
 
     fn choose(&self, template: &ClusterTemplate, wanted: Wanted) -> Result<DriverRef, Fault> {

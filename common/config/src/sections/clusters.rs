@@ -32,8 +32,8 @@ section! {
 section! {
     /// Kubernetes clusters.
     KubernetesSection "kubernetes" {
-        /// Interval between health checks of a cluster, in seconds.
-        health_polling_interval: Duration as SecondsMinMillis<1000> = Duration::from_secs(60);
+        /// Interval between health checks of a cluster, in seconds. 0 or less: no health checks.
+        health_polling_interval: Option<Duration> as Interval = Some(Duration::from_secs(60));
         /// File with the default policy of the Keystone authentication webhook in clusters.
         keystone_auth_default_policy: PathBuf as Path =
             PathBuf::from("/etc/magnum/keystone_auth_default_policy.json");

@@ -122,6 +122,32 @@ impl<const MIN_MILLIS: u64> Codec<Duration> for SecondsMinMillis<MIN_MILLIS> {
     }
 }
 
+/// The interval of a periodic task, in seconds, whole or with a fraction; 0 or less turns the task off.
+pub struct Interval;
+
+impl Codec<Option<Duration>> for Interval {
+    const EMPTY_IS_UNSET: bool = true;
+    fn form() -> String {
+        "seconds, or 0 or less for never".to_owned()
+    }
+    fn parse(text: &str) -> Result<Option<Duration>, String> {
+        let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+        // Negative, and so little that nothing else would be done.
+        if number < SHORTEST_INTERVAL.as_secs_f64() {
+            return Ok((number > 0.0).then_some(SHORTEST_INTERVAL));
+        }
+        duration(text, 1)
+            .map(Some)
+            .map_err(|why| format!("{why} ({})", Self::form()))
+    }
+    fn show(value: &Option<Duration>) -> Option<String> {
+        Some(value.map_or_else(|| "0".to_owned(), |value| value.as_secs_f64().to_string()))
+    }
+}
+
+/// What a shorter [`Interval`] means.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Minutes, whole or with a fraction; 0 is allowed.
 pub struct Minutes;
 
@@ -208,5 +234,12 @@ mod tests {
                 .unwrap_err()
                 .contains("at least 0.1")
         );
+        for off in ["0", "-1", "-0.0", "-9e99", "-inf"] {
+            assert_eq!(Interval::parse(off), Ok(None), "{off}");
+        }
+        assert_eq!(Interval::parse("1.5"), Ok(Some(Duration::from_millis(1500))));
+        assert_eq!(Interval::parse("0.01"), Ok(Some(Duration::from_secs(1))));
+        assert!(Interval::parse("nan").is_err() && Interval::parse("soon").is_err());
+        assert_eq!(Interval::show(&None).as_deref(), Some("0"));
     }
 }

@@ -185,7 +185,10 @@ async fn observe(poller: &Poller, group: &Group) -> Sights {
         .in_turn(async {
             let span = tracing::info_span!("observe", { field::DRIVER } = group.driver.info().name);
             let begun = Instant::now();
-            (begun, group.driver.observe(&group.clusters).instrument(span).await)
+            (
+                begun,
+                group.driver.observe(&group.clusters).instrument(span).await,
+            )
         })
         .await;
     metrics::histogram!(metric::OBSERVE_SECONDS, "driver" => group.driver.info().name.clone())
