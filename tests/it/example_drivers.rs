@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_tests::Backend;
 use magnum_tests::deployment::Deployment;
 use magnum_tests::oslo_peer::tool;
 use magnum_tests::rest::{IMAGE, Rest};
+use magnum_tests::{Backend, wait};
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -261,5 +261,68 @@ async fn without_ansible_the_cluster_says_what_to_install() -> Result<()> {
         "{reason}"
     );
     deployment.settled(PATIENCE).await?;
+    Ok(())
+}
+
+/// As its users see it: the API's answer, a whole interval at most after the cluster died.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_cluster_of_disk_is_unhealthy_within_an_interval() -> Result<()> {
+    const INTERVAL: Duration = Duration::from_secs(4);
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let root = deployment.folder.join("built");
+    deployment.set_environment("DISK_DRIVER_ROOT", &root.display().to_string());
+    install(&mut deployment, "disk", &[])?;
+    deployment.set("kubernetes", "health_polling_interval", INTERVAL.as_secs());
+    let _conductor = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let rest = &api.rest;
+    let template = template(rest, "disk").await?;
+    let cluster = rest.create_cluster(&template, "c", json!({})).await?;
+    rest.wait_status(&cluster, "CREATE_COMPLETE", PATIENCE).await?;
+    let becomes = async |health: &str| {
+        wait::until(health, PATIENCE, async || {
+            let shown = rest.get(&format!("/clusters/{cluster}")).await?.expect(200)?;
+            ensure!(shown["health_status"] == health, "{}", shown["health_status"]);
+            anyhow::Ok(shown)
+        })
+        .await
+    };
+    let healthy = becomes("HEALTHY").await?;
+    ensure!(healthy["health_status_reason"]["api"] == "ok", "{healthy}");
+    fs::remove_dir_all(root.join("clusters").join(&cluster))?;
+    let died = Instant::now();
+    let dead = becomes("UNHEALTHY").await?;
+    // The program has to be started, too.
+    ensure!(
+        died.elapsed() < INTERVAL + Duration::from_secs(3),
+        "{:?}",
+        died.elapsed()
+    );
+    ensure!(dead["status"] == "CREATE_COMPLETE", "{dead}");
+    ensure!(
+        dead["health_status_reason"]["default-worker-0.Ready"] == "False",
+        "{dead}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interval_of_zero_or_less_turns_health_checks_off_and_nothing_else() -> Result<()> {
+    for interval in ["0", "-1"] {
+        let mut deployment = Deployment::new(Backend::Sqlite).await?;
+        let root = deployment.folder.join("built");
+        deployment.set_environment("DISK_DRIVER_ROOT", &root.display().to_string());
+        install(&mut deployment, "disk", &[])?;
+        deployment.set("kubernetes", "health_polling_interval", interval);
+        let _conductor = deployment.conductor("one").await?;
+        let api = deployment.api().await?;
+        let template = template(&api.rest, "disk").await?;
+        let cluster = api.rest.create_cluster(&template, "c", json!({})).await?;
+        let built = api
+            .rest
+            .wait_status(&cluster, "CREATE_COMPLETE", PATIENCE)
+            .await?;
+        ensure!(built["health_status"].is_null(), "{built}");
+    }
     Ok(())
 }

@@ -21,6 +21,7 @@ Labels of the cluster that change its behaviour, for tests and demonstrations:
     disk_fail       permanent | transient | exit75 | exit1 | crash | hang | garbage | flood | silent
     disk_fail_on    the call that fails: create (default), update, resize, … or all
     disk_fail_times fail only so many times, then work (default: always)
+    disk_health     the health to report, whatever the folders say; another word: no answer
 
 Addresses of nodes are made up from the cluster's uuid; nobody listens there.
 """
@@ -379,11 +380,28 @@ class Cluster:
         return result or {"cluster": {"status": "UPDATE_COMPLETE"}}
 
 
-def observe_all(root, request):
+def health(root, request):
+    """Which of its nodes a cluster has. Takes no lock: it only reads, also while another call works."""
+    labels = request["cluster"].get("labels") or {}
+    if "disk_health" in labels and labels["disk_health"] not in ("HEALTHY", "UNHEALTHY", "UNKNOWN"):
+        raise Failure(f"the label disk_health asks for the failure {labels['disk_health']}", "transient")
+    folder = root / "clusters" / safe(request["cluster"]["uuid"])
+    built = (folder / "cluster.json").exists()
+    reasons = {"api": "ok" if built else "the cluster's folder is gone"}
+    for group in request["node_groups"]:
+        for number in range(group["node_count"]):
+            node = folder / f"{safe(group['name'])}-{safe(group['uuid'])[:8]}" / f"node-{number}"
+            reasons[f"{group['name']}-{number}.Ready"] = str((node / "node.json").exists())
+    healthy = built and "False" not in reasons.values()
+    status = labels.get("disk_health") or ("HEALTHY" if healthy else "UNHEALTHY")
+    return {"cluster": {"health_status": status, "health_status_reason": reasons}}
+
+
+def look_at_all(root, request, look):
     for one in request["clusters"]:
         uuid = one["cluster"]["uuid"]
         try:
-            say({"cluster": uuid, "result": Cluster(root, "observe", one).observe()})
+            say({"cluster": uuid, "result": look(root, one)})
         except Failure as failure:
             say({"cluster": uuid, "error": str(failure), "class": failure.kind})
 
@@ -399,7 +417,9 @@ def main():
     root.mkdir(parents=True, exist_ok=True)
     call = request["call"]
     if call == "observe":
-        return observe_all(root, request)
+        return look_at_all(root, request, lambda root, one: Cluster(root, "observe", one).observe())
+    if call == "health":
+        return look_at_all(root, request, health)
     if call not in CALLS:
         raise Failure(f"cannot {call} clusters", "not_supported")
     cluster = Cluster(root, call, request)

@@ -23,9 +23,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use magnum_common::ids::ClusterUuid;
 use magnum_driver_api::{
-    ClusterRef, Driver, DriverCall, DriverError, DriverReport, EngineHost, GuardProgram, NoProgress,
-    Observation,
+    ClusterRef, Driver, DriverCall, DriverError, DriverReport, EngineHost, GuardProgram, HealthObservation,
+    HealthReport, NoProgress, Observation,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, Problem};
 use magnum_telemetry::trace::{self, TraceContext};
@@ -48,6 +49,9 @@ pub struct ExecDriver {
     timing: GuardTiming,
     who: String,
 }
+
+/// What a program said of each cluster that it looked at.
+type Seen = Vec<(ClusterUuid, Result<DriverReport, DriverError>)>;
 
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -93,7 +97,7 @@ impl ExecDriver {
         match (heard.outcome.take(), heard.seen.is_empty()) {
             (Some(outcome), true) => outcome,
             (_, false) => Err(DriverError::Permanent(format!(
-                "{} broke the protocol: only an answer to observe names its cluster",
+                "{} broke the protocol: only an answer to observe or health names its cluster",
                 self.who
             ))),
             (None, true) => Err(self.silent(&heard)),
@@ -117,6 +121,45 @@ impl ExecDriver {
             (Err(DriverError::Cancelled), _) => Err(DriverError::Cancelled),
             (Err(_), Some(Err(said))) => Err(said.clone()),
             (checked, _) => checked,
+        }
+    }
+
+    /// Asks about many clusters in one call that changes nothing.
+    async fn look(&self, call: &str, clusters: &[ClusterRef]) -> Result<Seen, DriverError> {
+        let mut heard = Heard::new(&NoProgress, [None]);
+        let environment = self.environment([("MAGNUM_CALL", call)]);
+        let request = protocol::look_request(call, clusters, &self.settings);
+        // Nobody asks a look to stop half-way; dropping the future does.
+        let never = CancellationToken::new();
+        let run = self.run(environment, request, self.spec.observe_timeout, &never);
+        self.finish(run, &mut heard).await?;
+        match heard.outcome.take() {
+            Some(Err(error)) => Err(error),
+            Some(Ok(_)) => Err(DriverError::Permanent(format!(
+                "{} broke the protocol: an answer to {call} names its cluster",
+                self.who
+            ))),
+            None if heard.seen.is_empty() && !clusters.is_empty() => Err(self.silent(&heard)),
+            None => Ok(heard.seen),
+        }
+    }
+
+    /// The health in an answer, which holds nothing else.
+    fn health_of(&self, mut report: DriverReport) -> Result<HealthReport, DriverError> {
+        let (status, reasons) = (
+            report.cluster.health_status.take(),
+            report.cluster.health_status_reason.take(),
+        );
+        match status {
+            Some(status) if report == DriverReport::default() => Ok(HealthReport {
+                status,
+                reasons: reasons.unwrap_or_default(),
+            }),
+            _ => Err(DriverError::Permanent(format!(
+                "{} broke the protocol: an answer to health holds health_status, perhaps health_status_reason, and \
+                 nothing else",
+                self.who
+            ))),
         }
     }
 
@@ -193,26 +236,26 @@ impl Driver for ExecDriver {
     }
 
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
-        let mut heard = Heard::new(&NoProgress, [None]);
-        let environment = self.environment([("MAGNUM_CALL", protocol::OBSERVE)]);
-        let request = protocol::observe_request(clusters, &self.settings);
-        // Nobody asks an observation to stop half-way; dropping the future does.
-        let never = CancellationToken::new();
-        let run = self.run(environment, request, self.spec.observe_timeout, &never);
-        self.finish(run, &mut heard).await?;
-        match heard.outcome.take() {
-            Some(Err(error)) => Err(error),
-            Some(Ok(_)) => Err(DriverError::Permanent(format!(
-                "{} broke the protocol: an answer to observe names its cluster",
-                self.who
-            ))),
-            None if heard.seen.is_empty() && !clusters.is_empty() => Err(self.silent(&heard)),
-            None => Ok(heard
-                .seen
-                .into_iter()
-                .map(|(cluster, result)| Observation { cluster, result })
-                .collect()),
+        let seen = self.look(protocol::OBSERVE, clusters).await?.into_iter();
+        Ok(seen
+            .map(|(cluster, result)| Observation { cluster, result })
+            .collect())
+    }
+
+    async fn health(&self, clusters: &[ClusterRef]) -> Result<Vec<HealthObservation>, DriverError> {
+        if !self.info.capabilities.health {
+            return Err(DriverError::NotSupported(format!(
+                "driver {} cannot tell the health of its clusters",
+                self.info
+            )));
         }
+        let seen = self.look(protocol::HEALTH, clusters).await?.into_iter();
+        Ok(seen
+            .map(|(cluster, result)| HealthObservation {
+                cluster,
+                result: result.and_then(|report| self.health_of(report)),
+            })
+            .collect())
     }
 }
 

@@ -20,8 +20,11 @@ use magnum_driver_api::{
 /// The protocol's version, sent in each request.
 pub const PROTOCOL: u32 = 1;
 
-/// The word of the call that looks at clusters; the others are those of [`Task`].
+/// The word of the call that looks at clusters in progress; the others are those of [`Task`].
 pub const OBSERVE: &str = "observe";
+
+/// The word of the call that looks at the health of clusters.
+pub const HEALTH: &str = "health";
 
 /// The request of a call for one cluster.
 pub fn request(about: &DriverCall<'_>, settings: &Map<String, Value>) -> Value {
@@ -58,8 +61,8 @@ pub fn request(about: &DriverCall<'_>, settings: &Map<String, Value>) -> Value {
     request
 }
 
-/// The request to look at several clusters.
-pub fn observe_request(clusters: &[ClusterRef], settings: &Map<String, Value>) -> Value {
+/// The request to look at several clusters: `call` is [`OBSERVE`] or [`HEALTH`].
+pub fn look_request(call: &str, clusters: &[ClusterRef], settings: &Map<String, Value>) -> Value {
     let clusters: Vec<Value> = clusters
         .iter()
         .map(|one| {
@@ -73,7 +76,7 @@ pub fn observe_request(clusters: &[ClusterRef], settings: &Map<String, Value>) -
         .collect();
     json!({
         "protocol": PROTOCOL,
-        "call": OBSERVE,
+        "call": call,
         "settings": settings,
         "clusters": clusters,
     })
