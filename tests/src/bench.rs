@@ -18,6 +18,7 @@ mod calls;
 mod casts;
 mod cloud;
 mod create;
+mod health;
 mod http_load;
 mod journal;
 mod load;
@@ -45,6 +46,7 @@ use crate::rabbitmq::Rabbitmq;
 pub use calls::Calls;
 pub use casts::Casts;
 pub use create::Create;
+pub use health::Health;
 pub use objects::Objects;
 pub use report::Report;
 pub use rest::RestApi;
@@ -70,6 +72,8 @@ pub enum Command {
     Create(Create),
     /// One look at every cluster in progress, by several conductors: queries, processor time, memory, start
     Sweep(Sweep),
+    /// The health of every cluster once, by several conductors: queries, processor time
+    Health(Health),
     /// GET one cluster, lists of 100 and 1,000, POST of a cluster: our API and the real Magnum's
     Rest(RestApi),
     /// One contestant's server, started by the others.
@@ -109,6 +113,7 @@ pub fn main(command: Command) -> ExitCode {
         Command::Objects(objects) => block_on(on_own_servers(async |ground| objects.run(ground).await)),
         Command::Create(create) => block_on(on_own_servers(async |ground| create.run(ground).await)),
         Command::Rest(rest) => block_on(on_own_servers(async |ground| rest.run(ground).await)),
+        Command::Health(health) => block_on(on_own_servers(async |ground| health.run(ground).await)),
         Command::Sweep(sweep) => block_on(on_own_servers(async |ground| sweep.run(ground).await)),
     };
     match outcome {

@@ -69,11 +69,14 @@ pub fn is_open(conn: &mut AnyConnection, operation: &OperationId) -> Result<bool
     Ok(state.is_some_and(|state| state.parse().is_ok_and(State::is_open)))
 }
 
+/// The cluster of an operation, and its sealed context; `None` when the context is erased.
+pub type OpenContext = (String, Option<Vec<u8>>);
+
 /// Operations that have not ended: the cluster of each, and its sealed context.
 ///
 /// # Errors
 /// The database.
-pub fn open_contexts(conn: &mut AnyConnection) -> Result<Vec<(String, Option<Vec<u8>>)>, DbError> {
+pub fn open_contexts(conn: &mut AnyConnection) -> Result<Vec<OpenContext>, DbError> {
     Ok(op::conductor_operation
         .filter(op::state.eq_any(State::OPEN.iter().map(|state| state.as_str())))
         .select((op::cluster_uuid, op::context))
