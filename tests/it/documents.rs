@@ -42,9 +42,10 @@ const HOW: &[(&str, How)] = &[
     ("cargo run --release --bin magnum-dev -- serve", Service),
     // A run inside of a run would not end. What is missing, it says without one.
     ("tests/run", As("tests/run --check")),
+    ("tests/run --quick", As("tests/run --quick --check")),
     // Names the features of every member, which is what can be wrong with it, and builds nothing.
     (
-        "cargo build --release --features mysql,postgres",
+        "cargo build --profile dist --features mysql,postgres",
         As("cargo tree --offline --locked --quiet --depth 0 --features mysql,postgres"),
     ),
     ("magnum-conductor config dump", AsWritten),
@@ -65,27 +66,31 @@ const HOW: &[(&str, How)] = &[
     ("tests/run --fuzz 600", As("tests/run --fuzz 600 --check")),
     // docs/benchmarks.md. They take minutes, and numbers of a busy machine say nothing: that they can be asked for.
     (
-        "cargo run --release -p magnum-tests --bin bench -- casts",
+        "cargo run --profile dist -p magnum-tests --bin bench -- casts",
         As("bench casts --help"),
     ),
     (
-        "cargo run --release -p magnum-tests --bin bench -- calls",
+        "cargo run --profile dist -p magnum-tests --bin bench -- calls",
         As("bench calls --help"),
     ),
     (
-        "cargo run --release -p magnum-tests --bin bench -- objects",
+        "cargo run --profile dist -p magnum-tests --bin bench -- objects",
         As("bench objects --help"),
     ),
     (
-        "cargo run --release -p magnum-tests --bin bench -- create",
+        "cargo run --profile dist -p magnum-tests --bin bench -- create",
         As("bench create --help"),
     ),
     (
-        "cargo run --release -p magnum-tests --bin bench -- sweep",
+        "cargo run --profile dist -p magnum-tests --bin bench -- sweep",
         As("bench sweep --help"),
     ),
     (
-        "cargo run --release -p magnum-tests --bin bench -- rest",
+        "cargo run --profile dist -p magnum-tests --bin bench -- health",
+        As("bench health --help"),
+    ),
+    (
+        "cargo run --profile dist -p magnum-tests --bin bench -- rest",
         As("bench rest --help"),
     ),
     // docs/configuration.md

@@ -59,7 +59,7 @@ pub use sweep::Sweep;
     long_about = "Compares our messaging with oslo.messaging and with a bare consumer, on private servers that it \
                   starts and stops. Prints a table, the goals with `reached` or `MISSED`, and the same as one line \
                   of JSON; tells on standard error what it is doing.\n\nNeeds what tests/run installs: RabbitMQ, \
-                  MariaDB, and the Python environment of the peers. Build it with --release."
+                  MariaDB, and the Python environment of the peers. Build it with --profile dist."
 )]
 pub enum Command {
     /// A backlog of casts, then casts at a steady pace: rate, latency, processor time, memory, start
@@ -133,7 +133,7 @@ fn block_on(work: impl Future<Output = Result<()>>) -> Result<()> {
 
 async fn on_own_servers(bench: impl AsyncFnOnce(&Ground<'_>) -> Result<Report>) -> Result<()> {
     if cfg!(debug_assertions) {
-        report::say("this is a debug build: its figures mean nothing; build with --release");
+        report::say("this is a debug build: its figures mean nothing; build with --profile dist");
     }
     report::say("starting a broker and a database server");
     let broker = Rabbitmq::dedicated().await?;
