@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(read["authorization"], "Bearer a=b");
         assert_eq!(read["x-tenant"], "1");
         assert!(headers(&OtlpSection::default()).unwrap().is_empty());
-        for wrong in ["a=1,hunter2", "a=1,h\u{e4}nter2=1", "a=1,b=hunter2\n"] {
+        for wrong in ["a=1,hunter2", "a=1,h\u{e4}nter2=1", "a=1,b=hun\nter2"] {
             let error = headers(&options(wrong)).unwrap_err().to_string();
             assert_eq!(error, "[otlp] headers: part 2 is not name=value", "{wrong}");
         }
