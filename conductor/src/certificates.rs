@@ -49,7 +49,7 @@ use self::key_pool::KeyPool;
 use self::manager::{CertificateManager, Entry, ManagerError, Managers, Slot, Stored};
 pub use self::x509::CertificateFormatError;
 use crate::metric_definitions as metric;
-pub use crate::store::certificate_refs::CertificateRefs;
+use crate::workflows::CertificateRefs;
 
 /// What Magnum calls the conductor's client certificate in a store.
 const CLIENT_NAME: &str = "Magnum-Conductor";

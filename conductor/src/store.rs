@@ -50,7 +50,6 @@ macro_rules! insert_in_parts {
 pub(crate) use insert_in_parts;
 
 pub mod announcements;
-pub mod certificate_refs;
 pub mod certificate_removals;
 pub mod cluster_driver;
 pub mod cluster_health;

@@ -11,6 +11,7 @@
 //! crash cuts off is never taken up again.
 
 pub mod args;
+mod certificate_refs;
 pub mod choose_driver;
 pub mod description;
 pub mod kinds;
@@ -19,6 +20,7 @@ pub mod rules;
 pub mod start;
 
 pub use args::Args;
+pub use certificate_refs::CertificateRefs;
 pub use choose_driver::{DriverRef, DriverSource};
 pub use description::Step;
 pub use kinds::{OperationKind, Work};

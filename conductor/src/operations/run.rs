@@ -35,8 +35,8 @@ use super::notice::{Notice, Seen};
 use super::retry::{self, Decision, Failure, FailureClass, History};
 use super::settle;
 use super::state::State;
-use crate::certificates::CertificateRefs;
 use crate::metric_definitions as metric;
+use crate::workflows::CertificateRefs;
 use crate::workflows::{DriverRef, OperationKind, Step};
 use effect::Effect;
 

@@ -10,7 +10,7 @@ use magnum_db::rows::{self, ClusterRow, ClusterTemplateRow, FreeText, RowTime};
 use magnum_db::{AnyConnection, DbError, schema};
 use magnum_driver_api::ClusterChanges;
 
-use super::certificate_refs::CertificateRefs;
+use crate::workflows::CertificateRefs;
 
 use schema::cluster::dsl as c;
 

@@ -4,8 +4,7 @@ use magnum_common::ids::NodeGroupUuid;
 use magnum_common::model::ClusterStatus;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{OperationKind, Work};
-use crate::certificates::CertificateRefs;
+use super::{CertificateRefs, OperationKind, Work};
 
 /// How the rows were before the operation started: the way back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use anyhow::{Context as _, Result};
 use magnum_common::ids::OperationId;
-use magnum_conductor::certificates::CertificateRefs;
+use magnum_conductor::workflows::CertificateRefs;
 use magnum_config::CertManagerType;
 use magnum_tests::oslo_peer::OsloPeer;
 use magnum_tests::run_dir::run_dir;

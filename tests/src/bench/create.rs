@@ -78,7 +78,13 @@ impl Create {
             self.rsa_clusters
         );
         let pooled = self
-            .ours(ground, "ours, RSA-2048, from the pool", RSA, self.rsa_clusters, pool)
+            .ours(
+                ground,
+                "ours, RSA-2048, from the pool",
+                RSA,
+                self.rsa_clusters,
+                pool,
+            )
             .await?;
         let rsa = self
             .ours(ground, "ours, RSA-2048, no pool", RSA, self.rsa_clusters, 0)

@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{Run, permanent};
-use crate::certificates::CertificateRefs;
 use crate::operations::material::Material;
 use crate::operations::progress::Reporter;
 use crate::operations::request_context;
 use crate::operations::retry::{Failure, FailureClass};
+use crate::workflows::CertificateRefs;
 use crate::workflows::choose_driver::Wanted;
 use crate::workflows::{self, DriverRef, Step};
 
