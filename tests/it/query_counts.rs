@@ -12,6 +12,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use magnum_common::ids::{ClusterUuid, ConductorId, NodeGroupUuid};
 use magnum_common::model::{Cluster, ClusterStatus, HealthStatus, NodeGroup, StringMap};
+use magnum_conductor::operations::notice::NoticeQueue;
 use magnum_conductor::periodic::health::{HealthCheck, Timing};
 use magnum_conductor::periodic::status_sync::{Pace, StatusSync};
 use magnum_conductor::store;
@@ -147,6 +148,7 @@ async fn a_look_costs_as_many_statements_at_a_hundred_clusters_as_at_one() -> Re
                 ConductorId::new("one"),
                 world.drivers(),
                 Arc::default(),
+                NoticeQueue::default(),
                 Pace {
                     interval: std::time::Duration::from_secs(60),
                     batch: 500,

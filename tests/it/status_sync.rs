@@ -7,6 +7,7 @@ use std::time::Duration;
 use magnum_common::ids::{ClusterUuid, ConductorId, NodeGroupUuid};
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
 use magnum_conductor::operations::State;
+use magnum_conductor::operations::notice::NoticeQueue;
 use magnum_conductor::periodic::status_sync::{Pace, StatusSync};
 use magnum_conductor::store;
 use magnum_conductor::store::polls::{self, Claimed};
@@ -31,6 +32,7 @@ fn sync_at(world: &World, name: &str, pace: Pace) -> StatusSync {
         ConductorId::new(name),
         world.drivers(),
         signals,
+        NoticeQueue::default(),
         pace,
     )
 }

@@ -119,21 +119,21 @@ pub fn waves(batch: Vec<Incoming>) -> Vec<Vec<Incoming>> {
 }
 
 impl Acceptor {
-    /// Accepts into `db` on behalf of `me`.
-    pub fn new(db: Database, drivers: Arc<dyn DriverSource>, key: Arc<JournalKey>, me: ConductorId) -> Self {
+    /// Accepts into `db` on behalf of `me`; `notices` are told what was accepted and refused.
+    pub fn new(
+        db: Database,
+        drivers: Arc<dyn DriverSource>,
+        key: Arc<JournalKey>,
+        me: ConductorId,
+        notices: NoticeQueue,
+    ) -> Self {
         Self {
             db,
             drivers,
             key,
             me,
-            notices: NoticeQueue::default(),
+            notices,
         }
-    }
-
-    /// The same, telling what was accepted and refused.
-    #[must_use]
-    pub fn with_notices(self, notices: NoticeQueue) -> Self {
-        Self { notices, ..self }
     }
 
     /// Accepts one wave: an entry for each request, in order. An error is an outage: nothing of the wave may be

@@ -62,18 +62,19 @@ impl Claim for Claimed {
 }
 
 impl StatusSync {
-    /// A sync at this pace.
+    /// A sync at this pace; `notices` are told of clusters that reached their end.
     pub fn new(
         db: Database,
         me: ConductorId,
         drivers: Arc<dyn DriverSource>,
         signals: Arc<Signals>,
+        notices: NoticeQueue,
         pace: Pace,
     ) -> Self {
         Self {
             poller: Poller::new(db, me, drivers, pace),
             signals,
-            notices: NoticeQueue::default(),
+            notices,
         }
     }
 

@@ -208,6 +208,7 @@ impl World {
             self.drivers(),
             Arc::clone(&self.key),
             ConductorId::new(name),
+            NoticeQueue::default(),
         )
     }
 

@@ -1,0 +1,192 @@
+//! The parts of a conductor as tasks, in the order in which they start.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use magnum_config::Settings;
+use magnum_rpc::{Addressing, RpcServer, Transport, new_server_id};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::StartError;
+use super::open::Resources;
+use super::parts::Parts;
+use super::wire::Handles;
+use crate::handlers::{Acceptor, Answerer};
+use crate::http;
+use crate::operations::{Engine, Executor, sweep};
+use crate::periodic::announce::Announcer;
+use crate::periodic::certificate_removal::CertificateRemoval;
+use crate::periodic::health::{self, HealthCheck};
+use crate::periodic::key_pool::KeyPoolFilling;
+use crate::periodic::status_sync::{Pace, StatusSync};
+use crate::periodic::{journal_history, journal_metrics, service_heartbeat};
+use crate::rpc::Consumer;
+
+/// Starts all parts. The receiver becomes true as soon as messages are taken; its sender is dropped if they never
+/// will be.
+pub(super) async fn all(
+    settings: &Settings,
+    resources: &mut Resources,
+    handles: Handles,
+) -> Result<(Parts, watch::Receiver<bool>), StartError> {
+    let mut parts = Parts::default();
+    let is_consuming = Arc::new(AtomicBool::new(false));
+    admin_interface(&mut parts, resources, &is_consuming);
+    announcements(&mut parts, settings, resources).await?;
+    let Handles {
+        engine,
+        replies,
+        notifications,
+    } = handles;
+    if let Some(notifications) = notifications {
+        parts.spawn("notifications", |stop| {
+            notifications.notifier.run(notifications.queued, stop)
+        });
+    }
+    parts.spawn("answers", |stop| replies.run(stop));
+    periodic_tasks(&mut parts, settings, &engine);
+    let swept = engine.clone();
+    parts.spawn("sweep", |stop| sweep::run(swept, stop));
+    let executor = Executor::new(engine.clone());
+    parts.spawn("operations", |stop| executor.run(stop));
+    let consuming = consumer(&mut parts, settings, resources, engine, is_consuming);
+    Ok((parts, consuming))
+}
+
+fn admin_interface(parts: &mut Parts, resources: &mut Resources, is_consuming: &Arc<AtomicBool>) {
+    if let Some(listener) = resources.admin.take() {
+        let readiness = http::Readiness {
+            database: resources.database.clone(),
+            transport: Arc::clone(&resources.transport),
+            consuming: Arc::clone(is_consuming),
+        };
+        parts.spawn("admin interface", |stop| http::serve(listener, readiness, stop));
+    }
+}
+
+/// This conductor and its drivers, in the tables that others look at.
+async fn announcements(
+    parts: &mut Parts,
+    settings: &Settings,
+    resources: &Resources,
+) -> Result<(), StartError> {
+    let (host, interval) = (
+        settings.default.host.clone(),
+        settings.conductor.service_report_interval,
+    );
+    let announcer = Announcer {
+        db: resources.database.clone(),
+        me: resources.me.clone(),
+        host: host.clone(),
+        registry: resources.drivers.registry.clone(),
+        interval,
+        keep: settings.default.service_down_time * 2,
+        changed: Arc::clone(&resources.drivers.changed),
+    };
+    // Once before anything else: the API may ask the moment it sees us consuming.
+    announcer.announce().await?;
+    parts.spawn("driver announcements", |stop| announcer.run(stop));
+    let db = resources.database.clone();
+    parts.spawn("heartbeat", move |stop| {
+        service_heartbeat::run(db, host, interval, stop)
+    });
+    Ok(())
+}
+
+fn periodic_tasks(parts: &mut Parts, settings: &Settings, engine: &Engine) {
+    let options = &settings.conductor;
+    if settings.default.periodic_enable {
+        let pace = Pace::every(options.status_poll_interval, options);
+        let (db, interval) = (engine.db.clone(), pace.interval);
+        parts.spawn("journal metrics", move |stop| {
+            journal_metrics::run(db, interval, stop)
+        });
+        let sync = StatusSync::new(
+            engine.db.clone(),
+            engine.me.clone(),
+            Arc::clone(&engine.drivers),
+            Arc::clone(&engine.signals),
+            engine.notices.clone(),
+            pace,
+        );
+        parts.spawn("status sync", |stop| sync.run(stop));
+        if let Some(interval) = settings.kubernetes.health_polling_interval {
+            let check = HealthCheck::new(
+                engine.db.clone(),
+                engine.me.clone(),
+                Arc::clone(&engine.drivers),
+                Pace::every(interval, options),
+                health::Timing::default(),
+            );
+            parts.spawn("health check", |stop| check.run(stop));
+        }
+    }
+    if !options.operation_history.is_zero() {
+        let (db, history) = (engine.db.clone(), options.operation_history);
+        parts.spawn("journal history", move |stop| {
+            journal_history::run(db, history, stop)
+        });
+    }
+    let removal = CertificateRemoval {
+        db: engine.db.clone(),
+        me: engine.me.clone(),
+        certificates: engine.certificates.clone(),
+    };
+    parts.spawn("certificate removal", |stop| removal.run(stop));
+    let filling = KeyPoolFilling {
+        pool: engine.certificates.key_pool().clone(),
+        signals: Arc::clone(&engine.signals),
+    };
+    parts.spawn("pool of keys", |stop| filling.run(stop));
+}
+
+fn consumer(
+    parts: &mut Parts,
+    settings: &Settings,
+    resources: &Resources,
+    engine: Engine,
+    is_consuming: Arc<AtomicBool>,
+) -> watch::Receiver<bool> {
+    let (addressing, batch) = (Addressing::from(settings), settings.conductor.accept_batch);
+    let (started, consuming) = watch::channel(false);
+    let transport = Arc::clone(&resources.transport);
+    parts.spawn("consumer", move |stop| async move {
+        let Some(server) = listen(&transport, addressing, &stop).await else {
+            return;
+        };
+        is_consuming.store(true, Ordering::Relaxed);
+        // Nobody may be waiting for it.
+        let _ = started.send(true);
+        tracing::info!("taking requests");
+        let consumer = Consumer {
+            server,
+            transport,
+            answerer: Answerer::new(engine.db.clone(), engine.certificates),
+            acceptor: Acceptor::new(engine.db, engine.drivers, engine.key, engine.me, engine.notices),
+            answers: engine.answers,
+            monitors: engine.monitors,
+            signals: engine.signals,
+            batch,
+        };
+        consumer.run(stop).await;
+        is_consuming.store(false, Ordering::Relaxed);
+    });
+    consuming
+}
+
+/// Waits for the broker; `None`: stopped before it was there, or it refuses us.
+async fn listen(
+    transport: &Arc<dyn Transport>,
+    addressing: Addressing,
+    stop: &CancellationToken,
+) -> Option<RpcServer> {
+    let id = new_server_id();
+    let server = tokio::select! {
+        server = RpcServer::start(Arc::clone(transport), addressing, &id) => server,
+        () = stop.cancelled() => return None,
+    };
+    server
+        .inspect_err(|error| tracing::error!(%error, "cannot take messages from the broker"))
+        .ok()
+}

@@ -1,0 +1,68 @@
+//! The handles that the parts of a conductor share, each made once.
+
+use std::sync::Arc;
+
+use magnum_config::Settings;
+use tokio::sync::mpsc;
+
+use super::StartError;
+use super::open::Resources;
+use crate::notifications::Notifier;
+use crate::operations::monitor::CallMonitors;
+use crate::operations::notice::{self, Notice, NoticeQueue};
+use crate::operations::replies::{self, AnswerSink, Replies};
+use crate::operations::{Engine, Signals, Timing};
+use crate::rpc::TransportSink;
+use crate::workflows::choose_driver::LoadedDrivers;
+
+/// Handles, and the two parts that are at the other end of a queue in them.
+pub(super) struct Handles {
+    /// What every part takes its share of.
+    pub(super) engine: Engine,
+    /// Sends what is put into `engine.answers`.
+    pub(super) replies: Replies,
+    /// Sends what is put into `engine.notices`; `None` where no notification driver is configured, and the queue is
+    /// off.
+    pub(super) notifications: Option<Notifications>,
+}
+
+/// A notifier, and the end of the queue that it empties.
+pub(super) struct Notifications {
+    pub(super) notifier: Notifier,
+    pub(super) queued: mpsc::Receiver<Notice>,
+}
+
+impl Handles {
+    pub(super) fn wire(settings: &Settings, resources: &Resources) -> Result<Self, StartError> {
+        let (database, me) = (&resources.database, &resources.me);
+        let sink: Arc<dyn AnswerSink> = Arc::new(TransportSink(Arc::clone(&resources.transport)));
+        let (answers, due) = replies::queue();
+        let notifier = Notifier::new(settings, database.clone(), Arc::clone(&resources.transport))
+            .map_err(StartError::Notifications)?;
+        let (notices, notifications) = match notifier {
+            Some(notifier) => {
+                let (notices, queued) = notice::queue();
+                (notices, Some(Notifications { notifier, queued }))
+            }
+            None => (NoticeQueue::default(), None),
+        };
+        let drivers = LoadedDrivers::new(resources.drivers.registry.clone(), (&settings.drivers).into());
+        let timing = Timing::new(&settings.conductor, settings.default.service_down_time);
+        Ok(Self {
+            replies: Replies::new(database.clone(), me.clone(), Arc::clone(&sink), due),
+            notifications,
+            engine: Engine {
+                db: database.clone(),
+                drivers: Arc::new(drivers),
+                key: Arc::clone(&resources.key),
+                me: me.clone(),
+                certificates: resources.certificates.clone(),
+                timing: Arc::new(timing),
+                signals: Arc::new(Signals::default()),
+                answers,
+                monitors: CallMonitors::new(database.clone(), sink),
+                notices,
+            },
+        })
+    }
+}
