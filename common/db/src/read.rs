@@ -3,10 +3,10 @@
 //! Every query takes the tenancy that it has to keep to: there is no way to forget it, only to say
 //! [`Tenancy::All`]. Lists leave out a row that cannot be read (its labels are not JSON, say) and log it as an
 //! error, so that one broken row does not fail the whole list; a lookup of that row by name returns
-//! [`DbError::Corrupt`](super::DbError::Corrupt). A page that loses a row is filled up with the rows after it.
+//! [`super::DbError::Corrupt`]. A page that loses a row is filled up with the rows after it.
 //!
 //! # Errors
-//! Every query returns a [`DbError`](super::DbError) when the database fails.
+//! Every query returns a [`super::DbError`] when the database fails.
 
 pub mod announced_drivers;
 pub mod cluster_reservations;

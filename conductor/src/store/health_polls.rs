@@ -1,6 +1,6 @@
 //! Who asks for which cluster's health, so that conductors share the work instead of repeating it.
 //!
-//! Every settled cluster gets a row in `conductor_cluster_health`: the leases are those of [`super::poll_leases`], and
+//! Every settled cluster gets a row in `conductor_cluster_health`: the leases are those of `poll_leases.rs`, and
 //! `answered_ms` is when the driver answered last, or was first asked in vain. It is empty as long as nobody was asked:
 //! such a cluster keeps the health that somebody else wrote.
 

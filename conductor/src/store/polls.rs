@@ -5,7 +5,7 @@
 //! Writes compare owner and epoch, so a conductor that was away too long changes nothing. Clusters on which an
 //! operation of ours is at work, or about to be, are left out: its driver call will tell.
 //!
-//! A batch costs a fixed number of queries, however large it is. The leases are those of [`super::poll_leases`].
+//! A batch costs a fixed number of queries, however large it is. The leases are those of `poll_leases.rs`.
 
 use std::time::Duration;
 

@@ -89,7 +89,7 @@ section! {
         cert_manager_type: CertManagerType as Choice = CertManagerType::Barbican;
         /// Directory of certificate files; used with cert_manager_type `local`.
         storage_path: PathBuf as Path = PathBuf::from("/var/lib/magnum/certificates/");
-        /// Algorithm of generated keys. The size of RSA keys is [x509] rsa_key_size.
+        /// Algorithm of generated keys. The size of RSA keys is `[x509] rsa_key_size`.
         key_type: KeyType as Choice = KeyType::Rsa2048, ours true;
         /// Number of private keys that are generated ahead of need and kept in the database, encrypted, for all conductors
         /// together; a cluster takes four. Only RSA keys are pooled. 0: no pool.

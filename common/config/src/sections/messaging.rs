@@ -107,7 +107,7 @@ section! {
         /// rabbit_transient_quorum_queue and rabbit_qos_prefetch_count.
         rabbit_stream_fanout: bool as Bool = false;
         /// Name fanout and reply queues after host, program and a number instead of randomly, so that a restarted
-        /// program uses them again. Requires [oslo_concurrency] lock_path.
+        /// program uses them again. Requires `[oslo_concurrency] lock_path`.
         use_queue_manager: bool as Bool = false;
         /// Host name in the queue names of use_queue_manager.
         hostname: String as Name = host_name(), machine "this machine's host name";
@@ -164,7 +164,7 @@ section! {
         /// Topics to publish notifications on.
         topics: Vec<String> as List<Name> = vec!["notifications".to_owned()],
             was [("DEFAULT", "notification_topics")];
-        /// URL of the broker for notifications, if it is not that of [DEFAULT] transport_url.
+        /// URL of the broker for notifications, if it is not that of `[DEFAULT] transport_url`.
         transport_url: Option<Secret> as Opt<BrokerUrl> = None,
             was [("DEFAULT", "notification_transport_url")];
         /// Maximum number of retries of a notification that the broker did not take; later notifications wait for it.
@@ -176,7 +176,7 @@ section! {
 section! {
     /// Locks between processes of one host.
     ConcurrencySection "oslo_concurrency" {
-        /// Directory of lock files; used with [oslo_messaging_rabbit] use_queue_manager.
+        /// Directory of lock files; used with `[oslo_messaging_rabbit] use_queue_manager`.
         lock_path: Option<PathBuf> as Opt<Path> = None, was [("DEFAULT", "lock_path")];
     }
 }

@@ -24,7 +24,7 @@ section! {
     KeystoneAuthSection "keystone_auth" {
         /// Authentication method; only `password` is supported.
         auth_type: Option<String> as Opt<Text> = None, was [("keystone_auth", "auth_plugin")];
-        /// Keystone's URL, with or without /v3. Default: [keystone_authtoken] www_authenticate_uri.
+        /// Keystone's URL, with or without /v3. Default: `[keystone_authtoken] www_authenticate_uri`.
         auth_url: Option<String> as Opt<HttpUrl> = None;
         /// User name.
         username: Option<String> as Opt<Text> = None, was [("keystone_auth", "user_name")];
@@ -64,7 +64,7 @@ section! {
 }
 
 section! {
-    /// Validation of Keystone tokens by the API. Its user is also the service user if [keystone_auth] has none. Options
+    /// Validation of Keystone tokens by the API. Its user is also the service user if `[keystone_auth]` has none. Options
     /// of Keystone's middleware that are not listed have no effect.
     KeystoneAuthtokenSection "keystone_authtoken" {
         /// Public URL of Keystone, for clients and for drivers.

@@ -1,7 +1,7 @@
 //! Barbican: a container of type `certificate` whose slots name text secrets, as Magnum keeps them. Any Magnum reads
 //! ours, and ours any Magnum's.
 //!
-//! Names are the one difference ([`naming`]): behind Magnum's name of a container or secret stands what it was made
+//! Names are the one difference (`naming.rs`): behind Magnum's name of a container or secret stands what it was made
 //! for. By it the next attempt of an operation finds the container, or the secrets that a conductor left which was
 //! killed, or was never told that they are there, before it had the container; the first are taken over, the second
 //! removed.
