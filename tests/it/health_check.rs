@@ -325,7 +325,7 @@ on_every_database! {
         assert_eq!(health(&world, &uuid).await.0, Some(HealthStatus::Healthy));
     }
 
-    async fn whoever_lost_a_claim_writes_no_health(database: TestDatabase) {
+    async fn lost_claim_writes_no_health(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = cluster(&world, |_| {}).await;
         check(&world, "one").add_missing().await.expect("database");
@@ -356,7 +356,7 @@ on_every_database! {
         assert!(write("two", &held).await);
     }
 
-    async fn what_is_asked_about_when_the_conductor_stops_is_free_at_once(database: TestDatabase) {
+    async fn shutdown_releases_claims_at_once(database: TestDatabase) {
         let world = World::new(&database).await;
         clusters(&world, 3, |_| {}).await;
         world.driver.hold_looks(&Gate::new());

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_row_can_hold_is_told_by_its_field() {
+    fn report_over_its_limits_names_the_field() {
         assert_eq!(
             reason(|report, _| report.cluster.stack_id = Some("s".repeat(256))),
             "cluster.stack_id has 256 characters; its column holds 255"
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_and_what_is_cut_later_is_taken() {
+    fn report_within_limits_and_long_reason_are_accepted() {
         assert_eq!(
             reason(|report, group| {
                 report.cluster.stack_id = Some("ü".repeat(255));

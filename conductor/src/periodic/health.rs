@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_looked_at_at_different_times_is_due_again_together() {
+    fn clusters_of_a_moment_become_due_together() {
         let interval = Duration::from_secs(60);
         let due = |now_ms| {
             let now = Duration::from_millis(now_ms);

@@ -103,7 +103,7 @@ fn masters_are_resized_only_by_a_driver_that_can_and_to_a_size_it_builds() {
 }
 
 #[test]
-fn what_a_driver_does_not_announce_is_not_supported() {
+fn unannounced_capability_is_not_supported() {
     let upgrade = ClusterUpgrade {
         template: "t".into(),
         node_group: "w".into(),
