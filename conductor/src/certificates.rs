@@ -4,7 +4,7 @@
 //! authority.rs    CAs and the client certificate: what Magnum makes      key.rs    keys, and their encrypted form
 //! key_pool.rs     keys made ahead of need
 //! signing.rs      a user's request becomes a certificate, or a reason: pure; request.rs and extensions.rs check it
-//! manager.rs      where they are kept: x509keypair.rs, barbican.rs, local.rs
+//! manager.rs      where they are kept: x509keypair.rs, barbican.rs, local.rs      material.rs  opened for drivers
 //! ```
 //!
 //! What is stored is read with the manager of `[certificates] cert_manager_type`; what is to be removed may have been
@@ -24,6 +24,7 @@ pub mod extensions;
 pub mod key;
 pub mod key_pool;
 pub mod manager;
+mod material;
 mod pem;
 mod request;
 pub mod signing;

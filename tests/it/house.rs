@@ -126,11 +126,20 @@ const MAY_LIST: &[(&str, &[&str])] = &[
     ),
     ("common/db", &["magnum-common", "magnum-config", "magnum-drivers"]),
     ("conductor", BELOW_THE_CONDUCTOR),
-    ("conductor/driver-api", &["magnum-common", "magnum-drivers"]),
+    (
+        "conductor/driver-api",
+        &[
+            "magnum-common",
+            "magnum-config",
+            "magnum-drivers",
+            "magnum-openstack",
+        ],
+    ),
     (
         "conductor/engines/exec",
         &[
             "magnum-common",
+            "magnum-config",
             "magnum-driver-api",
             "magnum-drivers",
             "magnum-telemetry",

@@ -1,21 +1,24 @@
 //! The effective configuration, as `config dump` prints it.
 
-use super::{Loaded, options};
+use super::declared::Shown;
+use super::{ConfigErrors, Declared, Loaded, OptionSpec, options};
 
-/// Every option with its effective value and where that was written. The output is itself a valid file, except
-/// that secrets are masked.
-pub fn dump(loaded: &Loaded) -> String {
+/// Every option with its effective value and where that was written, those of engines too. The output is itself a
+/// valid file, except that secrets are masked.
+///
+/// # Errors
+/// What cannot be used in a section of `declared`.
+pub fn dump(loaded: &Loaded, declared: &[Declared]) -> Result<String, ConfigErrors> {
     let mut out = String::new();
     for file in &loaded.files {
         out.push_str(&format!("# read: {}\n", file.display()));
     }
     let mut section = "";
-    for (spec, value) in options().iter().zip(loaded.settings.shown()) {
+    let mut add = |spec: &OptionSpec, (value, place): Shown| {
         if spec.section != section {
             section = spec.section;
             out.push_str(&format!("\n[{section}]\n"));
         }
-        let place = loaded.place(spec.section, spec.name);
         match value {
             // A dollar sign was substituted already; doubled, it stays one when the dump is read again.
             Some(value) => {
@@ -27,6 +30,14 @@ pub fn dump(loaded: &Loaded) -> String {
             }
             None => out.push_str(&format!("# {place}: not set\n# {} =\n", spec.name)),
         }
+    };
+    for (spec, value) in options().iter().zip(loaded.settings.shown()) {
+        add(spec, (value, loaded.place(spec.section, spec.name).clone()));
     }
-    out
+    for one in declared {
+        for (spec, shown) in one.options.iter().zip(one.shown(&loaded.settings)?) {
+            add(spec, shown);
+        }
+    }
+    Ok(out)
 }

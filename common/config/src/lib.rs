@@ -15,6 +15,7 @@
 //! operators.
 
 mod check;
+mod declared;
 mod dump;
 mod files;
 mod ini;
@@ -32,18 +33,20 @@ pub mod value;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
+pub use declared::{Declared, SectionRead, Written};
 pub use dump::dump;
 pub use log_level::log_level;
 pub use problem::{ConfigErrors, Place, Problem};
+pub use reader::Reader;
 pub use reference::reference;
 pub use sample::sample;
-pub use schema::{DefaultText, OptionSpec, Section};
+pub use schema::{DefaultText, OptionSpec, Section, is_secret};
 pub use sections::*;
 pub use url::masked as masked_url;
 
-use reader::{Key, Reader, Sources};
+use reader::{Key, Sources};
 
 /// Where to find the configuration; part of every program's command line.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -67,6 +70,8 @@ macro_rules! settings {
             /// Where files that options name by relative paths are looked for, first place first: beside the
             /// configuration, then the default places. No option.
             pub search_path: Vec<PathBuf>,
+            /// What was written, for sections that other crates declare: see [`Settings::section`]. No option.
+            pub written: Written,
         }
 
         impl Settings {
@@ -74,6 +79,7 @@ macro_rules! settings {
                 Self {
                     $($field: <$section as Section>::read(reader),)*
                     search_path: Vec::new(),
+                    written: Written::default(),
                 }
             }
 
@@ -156,6 +162,19 @@ settings! {
     cinder_client: CinderClientSection,
 }
 
+/// All sections with their help and options: ours, then those that other crates declare.
+fn all_sections(declared: &[Declared]) -> Vec<(&'static str, &'static str, Vec<OptionSpec>)> {
+    let options = options();
+    let ours = section_help().into_iter().map(|(name, help)| {
+        let of_it = options.iter().filter(|option| option.section == name);
+        (name, help, of_it.cloned().collect())
+    });
+    let theirs = declared
+        .iter()
+        .map(|section| (section.name, section.help, section.options.clone()));
+    ours.chain(theirs).collect()
+}
+
 /// The option table by name.
 fn specs() -> &'static BTreeMap<Key, OptionSpec> {
     static SPECS: LazyLock<BTreeMap<Key, OptionSpec>> = LazyLock::new(|| {
@@ -222,13 +241,14 @@ impl Settings {
         }
         let sources = Sources { entries, environment };
         let mut reader = Reader::new(&sources, specs());
-        let settings = Self::read(&mut reader);
-        let mut findings = reader.finish();
+        let mut settings = Self::read(&mut reader);
+        let mut findings = reader.finish(|_| true);
         problems.append(&mut findings.problems);
         check::together(&settings, &findings.places, &mut problems, &mut findings.warnings);
         if !problems.is_empty() {
             return Err(ConfigErrors(problems));
         }
+        settings.written = Written(Arc::new(sources));
         Ok(Loaded {
             settings,
             warnings: findings.warnings,

@@ -18,6 +18,7 @@ use super::value::{Codec, unquoted};
 pub(super) type Key = (String, String);
 
 /// Where values come from.
+#[derive(Default)]
 pub(super) struct Sources {
     /// The lines of all files, in the order of precedence.
     pub(super) entries: Vec<Entry>,
@@ -53,7 +54,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one option; a problem with it is noted and its default stands in.
-    pub(super) fn option<T, C: Codec<T>>(
+    pub fn option<T, C: Codec<T>>(
         &mut self,
         section: &'static str,
         name: &'static str,
@@ -116,10 +117,11 @@ impl<'a> Reader<'a> {
         C::parse_all(&texts).map(Some)
     }
 
-    /// Notes what nobody looked up in the sections that are ours, then hands over everything found.
-    pub(super) fn finish(mut self) -> Findings {
+    /// Notes what nobody looked up in the sections that are ours, of those that are `wanted`; then hands over
+    /// everything found.
+    pub(super) fn finish(mut self, wanted: impl Fn(&str) -> bool) -> Findings {
         let mut told: BTreeSet<Key> = BTreeSet::new();
-        for entry in &self.sources.entries {
+        for entry in self.sources.entries.iter().filter(|entry| wanted(&entry.section)) {
             let key = (entry.section.clone(), entry.name.clone());
             if let Some(message) = known::remark(&key, self.specs)
                 && told.insert(known::subject(key))

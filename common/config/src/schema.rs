@@ -61,7 +61,8 @@ pub trait Section: Sized {
 }
 
 /// Whether a codec's values are secret; lets the macro infer the field's type.
-pub(super) fn is_secret<T, C: Codec<T>>() -> bool {
+#[doc(hidden)]
+pub fn is_secret<T, C: Codec<T>>() -> bool {
     C::SECRET
 }
 
@@ -70,7 +71,10 @@ pub(super) fn is_secret<T, C: Codec<T>>() -> bool {
 /// `field: Type as Codec = default` may be followed, in this order, by `template "…"` (the default's text with
 /// substitutions), `machine "…"` (how a default of this machine is found out), `was [("section", "key")]` and
 /// `ours true` (Python Magnum does not know it).
-macro_rules! section {
+///
+/// Other crates declare sections with it, too, for [`Settings::section`](crate::Settings::section).
+#[macro_export]
+macro_rules! config_section {
     (
         $(#[doc = $about:literal])+
         $section:ident $name:literal {
@@ -97,30 +101,30 @@ macro_rules! section {
             }
         }
 
-        impl $crate::schema::Section for $section {
+        impl $crate::Section for $section {
             const NAME: &'static str = $name;
             const HELP: &'static str = concat!($($about),+);
 
-            fn specs() -> Vec<$crate::schema::OptionSpec> {
+            fn specs() -> Vec<$crate::OptionSpec> {
                 #[allow(unused_imports, reason = "a section need not use every codec")]
                 use $crate::value::*;
                 let defaults = Self::default();
-                vec![$($crate::schema::OptionSpec {
+                vec![$($crate::OptionSpec {
                     section: $name,
                     name: stringify!($field),
                     help: concat!($($help),+),
                     form: <$codec as Codec<$type>>::form(),
-                    default: $crate::schema::default_text!(
+                    default: $crate::__config_default_text!(
                         <$codec as Codec<$type>>::show(&defaults.$field)
                         $(, template $template)? $(, machine $machine)?
                     ),
-                    secret: $crate::schema::is_secret::<$type, $codec>(),
+                    secret: $crate::is_secret::<$type, $codec>(),
                     was: &[$($($was),*)?],
                     ours: false $(|| $ours)?,
                 },)*]
             }
 
-            fn read(reader: &mut $crate::reader::Reader<'_>) -> Self {
+            fn read(reader: &mut $crate::Reader<'_>) -> Self {
                 #[allow(unused_imports, reason = "a section need not use every codec")]
                 use $crate::value::*;
                 Self {
@@ -136,18 +140,19 @@ macro_rules! section {
         }
     };
 }
-pub(super) use section;
+pub(super) use crate::config_section as section;
 
 /// Picks the most telling text of a default.
-macro_rules! default_text {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __config_default_text {
     ($value:expr) => {
-        $crate::schema::DefaultText::Value($value)
+        $crate::DefaultText::Value($value)
     };
     ($value:expr, template $text:literal) => {
-        $crate::schema::DefaultText::Template($text)
+        $crate::DefaultText::Template($text)
     };
     ($value:expr, machine $text:literal) => {
-        $crate::schema::DefaultText::Machine($text, $value)
+        $crate::DefaultText::Machine($text, $value)
     };
 }
-pub(super) use default_text;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
+use crate::config_section;
 
 /// A configuration as it is found in deployments: sections of several services, options of old releases.
 const DEPLOYED: &str = include_str!("../tests/fixtures/deployed.conf");
@@ -298,7 +299,7 @@ fn durations_have_the_unit_of_their_option() {
 #[test]
 fn neither_the_dump_nor_debug_output_shows_a_password() {
     let loaded = load(&[&DEPLOYED.replace("secret", "hunter2")], &[]).unwrap();
-    let shown = format!("{}{:?}", dump(&loaded), loaded.settings);
+    let shown = format!("{}{:?}", dump(&loaded, &[]).unwrap(), loaded.settings);
     assert!(!shown.contains("hunter2"), "{shown}");
     assert!(
         shown.contains("connection = mysql+pymysql://magnum:***@10.0.0.10:3306/magnum"),
@@ -313,7 +314,7 @@ fn the_dump_says_where_values_come_from_and_reads_back() {
         &[("OS_API__MAX_LIMIT", "7")],
     )
     .unwrap();
-    let text = dump(&loaded);
+    let text = dump(&loaded, &[]).unwrap();
     assert!(text.contains("/0.conf:2\nhost = h$$1\n"), "{text}");
     assert!(
         text.contains("# environment OS_API__MAX_LIMIT\nmax_limit = 7\n"),
@@ -323,16 +324,61 @@ fn the_dump_says_where_values_come_from_and_reads_back() {
     assert_eq!(settings(&text), loaded.settings);
 }
 
-#[test]
-fn the_committed_sample_and_option_list_are_those_of_the_code() {
-    for (name, generated, command) in [
-        ("deploy/config/magnum.conf.sample", sample(), "sample"),
-        ("docs/options.md", reference(), "reference"),
-    ] {
-        let committed = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name));
-        assert!(
-            committed.is_ok_and(|text| text == generated),
-            "{name} is out of date; run: cargo run --bin magnum-conductor -- config {command} > {name}"
-        );
+config_section! {
+    /// An engine.
+    EngineSection "some_engine" {
+        /// Where it is.
+        place: std::path::PathBuf as Path = std::path::PathBuf::from("/srv/magnum/x"), template "$state_path/x";
+        /// How many.
+        count: u32 as Int<1, 9> = 3, was [("old_engine", "number")];
     }
+}
+
+#[test]
+fn a_section_of_another_crate_is_read_from_the_same_files_when_it_is_wanted() {
+    let text = "[DEFAULT]\nstate_path = /var/m\n[old_engine]\nnumber = 4\n[some_engine]\ncuont = 5\n";
+    let loaded = load(&[text], &[]).unwrap();
+    assert_eq!(loaded.warnings, [], "nobody has asked for it yet");
+    let read = loaded.settings.section::<EngineSection>().unwrap();
+    assert_eq!(
+        (read.section.place.to_str(), read.section.count),
+        (Some("/var/m/x"), 4)
+    );
+    assert_eq!(
+        read.warnings.iter().map(short).collect::<Vec<_>>(),
+        [
+            ":4: [old_engine] number is deprecated; use [some_engine] count",
+            ":6: [some_engine] cuont is not an option of this release; check its spelling",
+        ]
+    );
+    let by_variable = load(&[text], &[("OS_SOME_ENGINE__COUNT", "7")]).unwrap();
+    assert_eq!(
+        by_variable
+            .settings
+            .section::<EngineSection>()
+            .unwrap()
+            .section
+            .count,
+        7
+    );
+}
+
+#[test]
+fn a_problem_in_a_section_of_another_crate_is_told_with_its_line_and_harms_nothing_else() {
+    let loaded = load(&["[some_engine]\ncount = 10\n"], &[]).unwrap();
+    let problems = loaded.settings.section::<EngineSection>().unwrap_err().0;
+    assert_eq!(problems.len(), 1);
+    let told = short(&problems[0]);
+    assert!(told.starts_with(":2: [some_engine] count: "), "{told}");
+    assert_eq!(Declared::of::<EngineSection>().warnings(&loaded.settings), []);
+}
+
+#[test]
+fn sample_reference_and_dump_have_the_sections_of_other_crates() {
+    let declared = [Declared::of::<EngineSection>()];
+    assert!(sample(&declared).contains("[some_engine]\n# An engine.\n"));
+    assert!(reference(&declared).contains("## [some_engine]"));
+    let loaded = load(&["[some_engine]\ncount = 5\n"], &[]).unwrap();
+    let text = dump(&loaded, &declared).unwrap();
+    assert!(text.contains("/0.conf:2\ncount = 5\n"), "{text}");
 }

@@ -21,6 +21,7 @@
 //! observe_timeout = 60
 //! observe_batch = 500      # for a driver that asks its cloud about many clusters at once
 //! env = ["PATH"]           # names of variables passed through
+//! ca_files = true          # the program gets the cluster's CA and a client certificate as private files
 //! [settings]               # free values, handed to the driver with every call
 //! root = "/srv/clusters"
 //! ```
@@ -95,6 +96,8 @@ pub struct ExecSpec {
     pub observe_batch: Option<usize>,
     /// The variables of the conductor's environment that the program gets; no others.
     pub env: Vec<String>,
+    /// Whether the program gets the cluster's CA material, as private files.
+    pub ca_files: bool,
 }
 
 /// One mistake in a driver's folder.

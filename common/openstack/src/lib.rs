@@ -16,6 +16,7 @@ mod credentials;
 mod reply;
 mod session;
 mod tls;
+mod user;
 mod validation;
 
 pub use catalog::{Endpoint, Root};
@@ -25,6 +26,7 @@ pub use hyper::Method;
 pub use reply::Reply;
 pub use session::Session;
 pub use tls::Trust;
+pub use user::UserSession;
 pub use validation::{Keystone, ValidationOptions};
 
 use magnum_common::error::ErrorClass;

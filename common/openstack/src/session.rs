@@ -15,7 +15,7 @@ use super::{Access, Connection, Credentials, Reply, ServiceError, ServiceRequest
 use magnum_common::clock::utc_now;
 use magnum_common::secret::Secret;
 
-const KEYSTONE: &str = "Keystone";
+pub(super) const KEYSTONE: &str = "Keystone";
 /// A token that ends sooner is not used for another request.
 const RENEW_BEFORE: Duration = Duration::from_secs(60);
 
@@ -27,8 +27,8 @@ struct Token {
 
 /// The service user's session. One for a process.
 pub struct Session {
-    connection: Connection,
-    credentials: Credentials,
+    pub(super) connection: Connection,
+    pub(super) credentials: Credentials,
     /// Held while a new one is fetched, so that a hundred requests fetch one.
     token: Mutex<Held>,
 }

@@ -3,12 +3,16 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use magnum_drivers::DriverFolder;
+use magnum_config::{Declared, Section, Settings};
+use magnum_drivers::{DriverFolder, Problem};
+
+use crate::{Cloud, ClusterCertificates};
 
 /// Everything the engine of one driver may use.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct EngineHost {
     /// The driver's folder, with its manifest and the settings in it.
     pub folder: DriverFolder,
@@ -17,13 +21,52 @@ pub struct EngineHost {
 }
 
 /// What the conductor offers to all engines: one for a process, cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct EngineServices {
     /// How to start a guard for a program.
     pub guard: GuardProgram,
     /// The term of an operation's lease. It is renewed at a third; when it was not, everything that an engine has
     /// started outside of this process must have ended before two thirds of it are over.
     pub lease: Duration,
+    /// `magnum.conf`.
+    pub options: EngineOptions,
+    /// Other OpenStack services.
+    pub cloud: Cloud,
+    /// Clusters' certificates.
+    pub certificates: Arc<dyn ClusterCertificates>,
+}
+
+/// The sections of `magnum.conf` that engines declare. An engine does not see those of others.
+#[derive(Clone, Default)]
+pub struct EngineOptions(Arc<Settings>);
+
+impl EngineOptions {
+    /// Of these settings.
+    pub fn new(settings: &Settings) -> Self {
+        Self(Arc::new(settings.clone()))
+    }
+
+    /// A section, declared with [`magnum_config::config_section`]. What looks wrong in it but is harmless has been told
+    /// by whoever loads the drivers.
+    ///
+    /// # Errors
+    /// Every value that cannot be used, with its file and line.
+    pub fn section<S: Section>(&self) -> Result<S, Vec<Problem>> {
+        match self.0.section::<S>() {
+            Ok(read) => Ok(read.section),
+            Err(errors) => Err(errors
+                .0
+                .iter()
+                .map(|problem| Problem::of_folder(problem.to_string()))
+                .collect()),
+        }
+    }
+
+    /// What looks wrong in these sections but is harmless.
+    pub fn warnings(&self, sections: &[Declared]) -> Vec<String> {
+        let found = sections.iter().flat_map(|section| section.warnings(&self.0));
+        found.map(|problem| problem.to_string()).collect()
+    }
 }
 
 /// How to start a guard, the small process that ends a driver's program when the conductor cannot.

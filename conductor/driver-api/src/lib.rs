@@ -10,6 +10,8 @@
 //! Where Magnum differs: its drivers are Python classes that read and write the database themselves.
 
 mod call;
+mod certificates;
+mod cloud;
 mod driver;
 mod error;
 mod host;
@@ -20,9 +22,11 @@ mod report;
 mod task;
 
 pub use call::DriverCall;
+pub use certificates::{CaMaterial, ClusterCertificates, NoCertificates};
+pub use cloud::Cloud;
 pub use driver::Driver;
 pub use error::DriverError;
-pub use host::{EngineHost, EngineServices, GuardProgram};
+pub use host::{EngineHost, EngineOptions, EngineServices, GuardProgram};
 pub use observation::{ClusterRef, HealthObservation, HealthReport, Observation};
 pub use progress::{NoProgress, Progress, ProgressSink};
 pub use report::{ClusterChanges, DriverReport, NodeGroupChanges};

@@ -6,7 +6,7 @@ use crate::seal::JournalKey;
 use magnum_common::ids::ConductorId;
 use magnum_config::Settings;
 use magnum_db::{self as db, Database};
-use magnum_driver_api::{EngineServices, GuardProgram};
+use magnum_driver_api::{Cloud, EngineOptions, EngineServices, GuardProgram};
 use magnum_rpc::{self as rpc, Transport};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -54,6 +54,9 @@ impl Resources {
                     None => GuardProgram::this_program().map_err(StartError::Guard)?,
                 },
                 lease: options.operation_lease,
+                options: EngineOptions::new(settings),
+                cloud: Cloud::new(settings),
+                certificates: Arc::new(certificates.clone()),
             },
             changed: Arc::new(Notify::new()),
         };

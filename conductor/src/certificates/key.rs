@@ -279,6 +279,26 @@ impl PrivateKey {
     }
 }
 
+/// A stored key as PEM that needs no passphrase, whatever its algorithm.
+///
+/// # Errors
+/// The text is no private key, or the passphrase is not the one it was encrypted with.
+pub fn opened(text: &Secret, passphrase: Option<&Secret>) -> Result<Secret, KeyError> {
+    let unreadable = |error: &dyn std::fmt::Display| KeyError::Unreadable(error.to_string());
+    let (label, der) =
+        pem::decode(text.expose(), &[ENCRYPTED, PLAIN, PKCS1]).map_err(|error| unreadable(&error))?;
+    let der = Zeroizing::new(der);
+    if label != ENCRYPTED {
+        return Ok(Secret::new(pem::encode(label, &der)));
+    }
+    let sealed = EncryptedPrivateKeyInfo::try_from(der.as_slice()).map_err(|error| unreadable(&error))?;
+    let passphrase = passphrase.ok_or(KeyError::Passphrase)?;
+    let opened = sealed
+        .decrypt(latin1(passphrase.expose()))
+        .map_err(|_| KeyError::Passphrase)?;
+    Ok(Secret::new(pem::encode(PLAIN, opened.as_bytes())))
+}
+
 /// 24 characters of base32, 120 random bits, in lower case as Magnum's are (which have 60 bits).
 fn passphrase(random: &SystemRandom) -> Result<Secret, KeyError> {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -318,6 +338,12 @@ mod tests {
             let again = PrivateKey::from_pem(&text, Some(&passphrase)).unwrap();
             assert_eq!(again.public_key().unwrap(), key.public_key().unwrap());
             assert!(!again.sign(b"x").unwrap().is_empty());
+            let plain = opened(&text, Some(&passphrase)).unwrap();
+            assert!(plain.expose().starts_with("-----BEGIN PRIVATE KEY-----\n"));
+            assert_eq!(opened(&plain, None).unwrap(), plain);
+            let again = PrivateKey::from_pem(&plain, None).unwrap();
+            assert_eq!(again.public_key().unwrap(), key.public_key().unwrap());
+            assert!(matches!(opened(&text, None), Err(KeyError::Passphrase)));
             for wrong in [None, Some(&Secret::new("aaaaaaaaaaaaaaaaaaaaaaaa"))] {
                 let refused = PrivateKey::from_pem(&text, wrong).unwrap_err();
                 assert!(matches!(refused, KeyError::Passphrase), "{refused}");

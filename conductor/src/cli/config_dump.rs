@@ -6,6 +6,8 @@ use std::io::Write;
 
 use magnum_config::{self as config, ConfigArgs, Settings};
 
+use crate::drivers::registry;
+
 /// Prints the effective configuration and where each value was written; warnings go to standard error. Fails
 /// with all problems when the configuration is not usable.
 pub fn run(args: &ConfigArgs) -> anyhow::Result<()> {
@@ -14,17 +16,24 @@ pub fn run(args: &ConfigArgs) -> anyhow::Result<()> {
     for warning in &loaded.warnings {
         writeln!(err, "warning: {warning}")?;
     }
-    print(&config::dump(&loaded))
+    let engines = registry::sections();
+    for warning in engines
+        .iter()
+        .flat_map(|section| section.warnings(&loaded.settings))
+    {
+        writeln!(err, "warning: {warning}")?;
+    }
+    print(&config::dump(&loaded, &engines)?)
 }
 
 /// Prints the sample file.
 pub fn sample() -> anyhow::Result<()> {
-    print(&config::sample())
+    print(&config::sample(&registry::sections()))
 }
 
 /// Prints the list of options in Markdown.
 pub fn reference() -> anyhow::Result<()> {
-    print(&config::reference())
+    print(&config::reference(&registry::sections()))
 }
 
 fn print(text: &str) -> anyhow::Result<()> {
@@ -32,5 +41,32 @@ fn print(text: &str) -> anyhow::Result<()> {
         // The reader has seen enough: `config dump | head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_committed_sample_and_option_list_are_those_of_the_code() {
+        let engines = registry::sections();
+        for (name, generated, command) in [
+            (
+                "deploy/config/magnum.conf.sample",
+                config::sample(&engines),
+                "sample",
+            ),
+            ("docs/options.md", config::reference(&engines), "reference"),
+        ] {
+            let committed = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name));
+            assert!(
+                committed.is_ok_and(|text| text == generated),
+                "{name} is out of date; run: cargo run --bin magnum-conductor -- config {command} > {name}"
+            );
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use magnum_config::Declared;
 use magnum_driver_api::{Driver, EngineHost, EngineServices};
 use magnum_drivers::{self as drivers, DriverFolder, LoadError, Problem};
 use magnum_engine_exec::ExecDriver;
@@ -29,6 +30,9 @@ pub struct Loaded {
 impl Loaded {
     /// Looks into every folder under `paths`. Blocks on the file system.
     pub fn from_folders(paths: &[PathBuf], services: &EngineServices) -> Self {
+        for warning in services.options.warnings(&sections()) {
+            tracing::warn!("{warning}");
+        }
         let mut loaded = Self::default();
         for outcome in drivers::discover(paths) {
             match outcome.and_then(|folder| start_engine(folder, services)) {
@@ -74,8 +78,26 @@ impl Loaded {
 /// Makes a driver, or tells the mistakes in its folder.
 type Constructor = fn(EngineHost) -> Result<Arc<dyn Driver>, Vec<Problem>>;
 
-/// The engines of this build, by the name that manifests use.
-const ENGINES: &[(&str, Constructor)] = &[("exec", |host| Ok(Arc::new(ExecDriver::new(host)?)))];
+/// An engine of this build.
+struct Engine {
+    /// As manifests call it.
+    name: &'static str,
+    /// The sections of `magnum.conf` that it reads.
+    sections: fn() -> Vec<Declared>,
+    new: Constructor,
+}
+
+/// The engines of this build.
+const ENGINES: &[Engine] = &[Engine {
+    name: "exec",
+    sections: magnum_engine_exec::sections,
+    new: |host| Ok(Arc::new(ExecDriver::new(host)?)),
+}];
+
+/// The sections of `magnum.conf` that engines read.
+pub fn sections() -> Vec<Declared> {
+    ENGINES.iter().flat_map(|engine| (engine.sections)()).collect()
+}
 
 /// The driver of a folder, run by the engine that its manifest names.
 fn start_engine(folder: DriverFolder, services: &EngineServices) -> Result<Arc<dyn Driver>, LoadError> {
@@ -85,8 +107,8 @@ fn start_engine(folder: DriverFolder, services: &EngineServices) -> Result<Arc<d
         folder,
         services: services.clone(),
     };
-    let made = match ENGINES.iter().find(|(engine, _)| *engine == name) {
-        Some((_, new)) => new(host),
+    let made = match ENGINES.iter().find(|engine| engine.name == name) {
+        Some(engine) => (engine.new)(host),
         None => Err(vec![Problem::of_folder(format!(
             "the engine '{name}' is not part of this release of the conductor"
         ))]),
@@ -159,7 +181,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    use magnum_driver_api::GuardProgram;
+    use magnum_config::Settings;
+    use magnum_driver_api::{Cloud, EngineOptions, GuardProgram, NoCertificates};
 
     use super::*;
 
@@ -167,6 +190,9 @@ mod tests {
         EngineServices {
             guard: GuardProgram::this_program().unwrap(),
             lease: std::time::Duration::from_secs(30),
+            options: EngineOptions::default(),
+            cloud: Cloud::new(&Settings::default()),
+            certificates: Arc::new(NoCertificates),
         }
     }
 

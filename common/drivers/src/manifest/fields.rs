@@ -300,13 +300,21 @@ fn exec(root: &Section<'_>, problems: &mut Problems<'_>) -> (Option<EngineSpec>,
         return (None, None);
     };
     section.only(
-        &["program", "timeout", "observe_timeout", "observe_batch", "env"],
+        &[
+            "program",
+            "timeout",
+            "observe_timeout",
+            "observe_batch",
+            "env",
+            "ca_files",
+        ],
         problems,
     );
     section.require("program", "program = \"driver.py\"", problems);
     let timeout = section.count("timeout", SECONDS, problems);
     let observe_timeout = section.count("observe_timeout", SECONDS, problems);
     let observe_batch = section.count("observe_batch", ("cluster", "clusters"), problems);
+    let ca_files = section.flag("ca_files", problems);
     let mut env = Vec::new();
     for at in section.texts("env", problems).unwrap_or_default() {
         if at.value.is_empty() || at.value.contains(['=', '\0']) {
@@ -326,6 +334,7 @@ fn exec(root: &Section<'_>, problems: &mut Problems<'_>) -> (Option<EngineSpec>,
         observe_timeout: observe_timeout.map_or(DEFAULT_OBSERVE_TIMEOUT, Duration::from_secs),
         observe_batch: observe_batch.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
         env,
+        ca_files: ca_files.unwrap_or(false),
     };
     (Some(EngineSpec::Exec(spec)), Some(program))
 }

@@ -5,36 +5,45 @@
 //!
 //! * At most one process tree per call, and none after the call has returned, was cancelled or dropped, or after
 //!   this process died: see [`guard`].
-//! * The environment is `PATH`, what the manifest lists, five `MAGNUM_…` variables, and the trace as `TRACEPARENT`
-//!   and `TRACESTATE`; tokens travel in the
-//!   request only, and are blotted out of everything that the program says.
+//! * The environment is `PATH`, what the manifest lists, six `MAGNUM_…` variables at most, and the trace as
+//!   `TRACEPARENT` and `TRACESTATE`; tokens travel in the request only, and are blotted out of everything that the
+//!   program says.
+//! * A program whose manifest asks for them gets the cluster's CA and a client certificate as private files that are
+//!   gone after the call: see `ca_files.rs`.
 //! * Output is bounded; garbage ends the call as a permanent error that quotes it.
 //! * Not guaranteed: that a program did what it says.
 
+mod ca_files;
 pub mod guard;
 mod heard;
 mod lines;
+mod options;
 mod outcome;
 mod process;
 mod protocol;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use magnum_common::ids::ClusterUuid;
+use magnum_config::Declared;
 use magnum_driver_api::{
-    ClusterRef, Driver, DriverCall, DriverError, DriverReport, EngineHost, GuardProgram, HealthObservation,
-    HealthReport, NoProgress, Observation,
+    ClusterCertificates, ClusterRef, Driver, DriverCall, DriverError, DriverReport, EngineHost, GuardProgram,
+    HealthObservation, HealthReport, NoProgress, Observation, Task,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, Problem};
+use magnum_telemetry::field;
 use magnum_telemetry::trace::{self, TraceContext};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use self::ca_files::CaFiles;
 use self::guard::GuardTiming;
 use self::heard::Heard;
+use self::options::ExecSection;
 use self::outcome::Ended;
 use self::process::Run;
 
@@ -47,6 +56,8 @@ pub struct ExecDriver {
     program: PathBuf,
     guard: GuardProgram,
     timing: GuardTiming,
+    certificates: Arc<dyn ClusterCertificates>,
+    runtime_directory: PathBuf,
     who: String,
 }
 
@@ -59,7 +70,7 @@ impl ExecDriver {
     /// The driver of a folder whose manifest says `engine = "exec"`.
     ///
     /// # Errors
-    /// The manifest is one for another engine.
+    /// The manifest is one for another engine, or `[exec]` of `magnum.conf` has values that cannot be used.
     pub fn new(host: EngineHost) -> Result<Self, Vec<Problem>> {
         let manifest = host.folder.manifest;
         let EngineSpec::Exec(spec) = manifest.engine else {
@@ -68,6 +79,9 @@ impl ExecDriver {
                 "the engine exec cannot run a driver of the engine {other}"
             ))]);
         };
+        let services = host.services;
+        let options = services.options.section::<ExecSection>()?;
+        ca_files::sweep(&options.runtime_directory);
         Ok(Self {
             who: format!("driver {} ({})", manifest.info, spec.program),
             info: manifest.info,
@@ -75,8 +89,10 @@ impl ExecDriver {
             program: host.folder.dir.join(&spec.program),
             directory: host.folder.dir,
             spec,
-            guard: host.services.guard,
-            timing: GuardTiming::for_lease(host.services.lease),
+            guard: services.guard,
+            timing: GuardTiming::for_lease(services.lease),
+            certificates: services.certificates,
+            runtime_directory: options.runtime_directory,
         })
     }
 
@@ -86,11 +102,16 @@ impl ExecDriver {
             .map_or(self.spec.timeout, |left| left.min(self.spec.timeout));
         let operation = about.operation.as_str();
         let mut heard = Heard::new(about.progress, [token(about)]);
-        let environment = self.environment([
+        // Dropped after the program has ended, however that comes about.
+        let ca_files = self.ca_files(about).await?;
+        let mut environment = self.environment([
             ("MAGNUM_CALL", about.task.as_str()),
             ("MAGNUM_OPERATION_ID", operation),
             ("MAGNUM_CLUSTER_UUID", about.cluster.uuid.as_str()),
         ]);
+        if let Some(files) = &ca_files {
+            environment.push(("MAGNUM_CA_DIR".to_owned(), files.directory().into()));
+        }
         let request = protocol::request(about, &self.settings);
         let run = self.run(environment, request, limit, &about.cancel);
         self.finish(run, &mut heard).await?;
@@ -102,6 +123,44 @@ impl ExecDriver {
             ))),
             (None, true) => Err(self.silent(&heard)),
         }
+    }
+
+    /// The cluster's CA material as files, where the manifest asks for them and the cluster has any. A delete goes
+    /// without what cannot be read: it must be possible whatever became of the certificates.
+    async fn ca_files(&self, about: &DriverCall<'_>) -> Result<Option<CaFiles>, DriverError> {
+        if !self.spec.ca_files {
+            return Ok(None);
+        }
+        let opening = self.certificates.open(about.cluster);
+        let opened = tokio::select! {
+            opened = opening => opened,
+            () = about.cancel.cancelled() => return Err(DriverError::Cancelled),
+        };
+        let material = match opened {
+            Ok(Some(material)) => material,
+            Ok(None) => return Ok(None),
+            Err(error) if matches!(about.task, Task::Delete) => {
+                let (driver, operation) = (self.info.name.as_str(), about.operation.as_str());
+                tracing::warn!(
+                    { field::DRIVER } = driver, { field::OPERATION } = operation, %error,
+                    "the cluster is deleted without its CA files"
+                );
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let root = self.runtime_directory.clone();
+        let shown = root.display().to_string();
+        let written = tokio::task::spawn_blocking(move || CaFiles::write(&root, &material)).await;
+        let reason = match written {
+            Ok(Ok(files)) => return Ok(Some(files)),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        // Space, mounts and permissions come back without anybody changing the request.
+        Err(DriverError::Transient(format!(
+            "cannot write CA files below [exec] runtime_directory {shown}: {reason}"
+        )))
     }
 
     /// Runs the program; an end that is an error of its own is returned, unless the program named its error.
@@ -257,6 +316,11 @@ impl Driver for ExecDriver {
             })
             .collect())
     }
+}
+
+/// The sections of `magnum.conf` that this engine reads.
+pub fn sections() -> Vec<Declared> {
+    vec![Declared::of::<ExecSection>()]
 }
 
 #[cfg(test)]

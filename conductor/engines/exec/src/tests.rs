@@ -8,6 +8,8 @@ use std::sync::Mutex;
 use magnum_common::context::RequestContext;
 use magnum_common::ids::OperationId;
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate};
+use magnum_common::secret::Secret;
+use magnum_config::{ConfigArgs, Settings};
 use magnum_drivers::{DriverFolder, Manifest};
 use serde_json::json;
 use tempfile::TempDir;
@@ -15,12 +17,29 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use magnum_driver_api::{EngineServices, Progress, ProgressSink, Task};
+use magnum_driver_api::{CaMaterial, Cloud, EngineOptions, EngineServices, Progress, ProgressSink, Task};
 
 /// A driver whose program is a shell script in a folder of its own.
 struct Script {
     folder: TempDir,
     driver: ExecDriver,
+}
+
+/// A store in which every cluster has the same certificates.
+struct Store;
+
+#[async_trait]
+impl ClusterCertificates for Store {
+    async fn open(&self, cluster: &Cluster) -> Result<Option<CaMaterial>, DriverError> {
+        if cluster.name.as_deref() == Some("unreadable") {
+            return Err(DriverError::Permanent("the store does not have it".into()));
+        }
+        Ok(Some(CaMaterial {
+            ca: "the-ca".into(),
+            client: "the-client".into(),
+            key: Secret::new("the-key"),
+        }))
+    }
 }
 
 fn script(body: &str) -> Script {
@@ -29,23 +48,32 @@ fn script(body: &str) -> Script {
 
 fn script_with(body: &str, limit: Duration, grace: Duration) -> Script {
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("driver.sh");
+    let driver = driver_in(folder.path(), body, limit, grace);
+    Script { folder, driver }
+}
+
+/// The driver of `folder`, which keeps private files in `folder/run`.
+fn driver_in(folder: &Path, body: &str, limit: Duration, grace: Duration) -> ExecDriver {
+    let program = folder.join("driver.sh");
     fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let manifest = Manifest::parse(
         "[driver]\nname = 'script'\nversion = '1.0.0'\nengine = 'exec'\n[[provides]]\nserver_type = 'vm'\n\
          os = 'ubuntu'\ncoe = 'kubernetes'\n[exec]\nprogram = 'driver.sh'\nenv = ['HOME']\n\
-         [settings]\nroot = '/srv'\n",
+         ca_files = true\n[settings]\nroot = '/srv'\n",
     )
     .unwrap();
     let host = EngineHost {
         folder: DriverFolder {
-            dir: folder.path().to_owned(),
+            dir: folder.to_owned(),
             manifest,
         },
         services: EngineServices {
             guard: guard::tests::program(),
             lease: Duration::from_secs(60),
+            options: EngineOptions::new(&configured(folder)),
+            cloud: Cloud::new(&Settings::default()),
+            certificates: Arc::new(Store),
         },
     };
     let mut driver = ExecDriver::new(host).unwrap();
@@ -55,7 +83,19 @@ fn script_with(body: &str, limit: Duration, grace: Duration) -> Script {
         silence: Duration::from_secs(20),
         grace,
     };
-    Script { folder, driver }
+    driver
+}
+
+fn configured(folder: &Path) -> Settings {
+    let (file, run) = (folder.join("magnum.conf"), folder.join("run"));
+    fs::create_dir_all(&run).unwrap();
+    fs::write(&file, format!("[exec]\nruntime_directory = {}\n", run.display())).unwrap();
+    let args = ConfigArgs {
+        files: vec![file],
+        // An empty directory keeps the machine's own out.
+        dirs: vec![run],
+    };
+    Settings::load(&args).unwrap().settings
 }
 
 #[derive(Default)]
@@ -77,11 +117,22 @@ impl Script {
         cancel: &CancellationToken,
         progress: &dyn ProgressSink,
     ) -> Result<DriverReport, DriverError> {
+        self.call_for(Task::Create, "c", cancel, progress).await
+    }
+
+    async fn call_for(
+        &self,
+        task: Task<'_>,
+        name: &str,
+        cancel: &CancellationToken,
+        progress: &dyn ProgressSink,
+    ) -> Result<DriverReport, DriverError> {
         let context = RequestContext::from_map(json!({"auth_token": "tok-1"}).as_object().unwrap().clone());
-        let cluster = Cluster::new("c-1".into(), "t-1".into());
+        let mut cluster = Cluster::new("c-1".into(), "t-1".into());
+        cluster.name = Some(name.to_owned());
         let template = ClusterTemplate::new("t-1".into());
         let call = DriverCall {
-            task: Task::Create,
+            task,
             cluster: &cluster,
             node_groups: &[],
             template: &template,
@@ -93,6 +144,12 @@ impl Script {
             cancel: cancel.clone(),
         };
         self.driver.carry_out(&call).await
+    }
+
+    /// What stands in the directory for private files.
+    fn private(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.folder.path().join("run")).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
     }
 
     fn file(&self, name: &str) -> String {
@@ -174,6 +231,7 @@ async fn the_environment_is_what_the_manifest_lists_and_nothing_more() {
         [
             "HOME",
             "MAGNUM_CALL",
+            "MAGNUM_CA_DIR",
             "MAGNUM_CLUSTER_UUID",
             "MAGNUM_DRIVER",
             "MAGNUM_DRIVER_DIR",
@@ -417,4 +475,138 @@ async fn many_programs_run_beside_each_other() {
     let all = futures::future::join_all((0..20).map(|_| it.create())).await;
     assert!(all.iter().all(Result::is_ok), "{all:?}");
     assert!(Path::new(it.folder.path()).exists());
+}
+
+#[tokio::test]
+async fn ca_files_are_private_last_as_long_as_the_call_and_are_nowhere_else() {
+    let it = script(
+        r#"cat > request; env > environment; tr '\\0' '\\n' < /proc/$$/cmdline > arguments
+           echo "$MAGNUM_CA_DIR" > directory
+           stat -c '%a %n' "$MAGNUM_CA_DIR" "$MAGNUM_CA_DIR"/* > modes
+           cat "$MAGNUM_CA_DIR/ca.crt" "$MAGNUM_CA_DIR/client.crt" "$MAGNUM_CA_DIR/client.key" > texts
+           echo '{"result": {}}'"#,
+    );
+    it.create().await.unwrap();
+    let directory = it.file("directory").trim().to_owned();
+    assert_eq!(it.file("texts"), "the-ca\nthe-client\nthe-key\n");
+    let names = ["ca.crt", "client.crt", "client.key"].map(|name| format!("600 {directory}/{name}\n"));
+    assert_eq!(it.file("modes"), format!("700 {directory}\n{}", names.concat()));
+    for elsewhere in ["request", "environment", "arguments"] {
+        let text = it.file(elsewhere);
+        assert!(
+            !text.is_empty() && !text.contains("the-key"),
+            "{elsewhere}: {text}"
+        );
+    }
+    assert!(!Path::new(&directory).exists());
+    assert_eq!(it.private(), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn ca_files_are_gone_after_a_call_that_was_cancelled_dropped_or_killed() {
+    let it = script(&format!("echo \"$MAGNUM_CA_DIR\" > directory; {HANGS}"));
+    let cancel = CancellationToken::new();
+    let (result, ()) = tokio::join!(it.create_until(&cancel, &NoProgress), async {
+        it.line_in("program").await;
+        assert!(
+            Path::new(&it.line_in("directory").await)
+                .join("client.key")
+                .exists()
+        );
+        cancel.cancel();
+    });
+    assert_eq!(result, Err(DriverError::Cancelled));
+    assert_eq!(it.private(), Vec::<PathBuf>::new());
+
+    fs::remove_file(it.folder.path().join("program")).unwrap();
+    tokio::select! {
+        _ = it.create() => panic!("the program hangs"),
+        // Looked at in here: the call is dropped before the branch is done.
+        () = async {
+            it.line_in("program").await;
+            assert_eq!(it.private().len(), 1);
+        } => {}
+    }
+    assert_eq!(it.private(), Vec::<PathBuf>::new());
+
+    let it = script("kill -9 $$");
+    assert!(text(it.create().await).contains("signal 9"));
+    assert_eq!(it.private(), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
+async fn certificates_that_cannot_be_read_fail_a_call_but_never_a_delete() {
+    let it = script("env > environment; echo '{\"result\": {}}'");
+    let never = CancellationToken::new();
+    let created = it.call_for(Task::Create, "unreadable", &never, &NoProgress).await;
+    assert_eq!(
+        created,
+        Err(DriverError::Permanent("the store does not have it".into()))
+    );
+    assert_eq!(it.file("environment"), "", "the program was not started");
+    it.call_for(Task::Delete, "unreadable", &never, &NoProgress)
+        .await
+        .unwrap();
+    assert!(!it.file("environment").contains("MAGNUM_CA_DIR"));
+}
+
+/// The conductor of the next test: makes a call that hangs.
+#[tokio::test]
+async fn stands_in_for_a_conductor() {
+    let Ok(folder) = std::env::var("CONDUCTOR_FOLDER") else {
+        return;
+    };
+    let hangs = format!("echo \"$MAGNUM_CA_DIR\" > directory; {HANGS}");
+    let second = Duration::from_secs(1);
+    let driver = driver_in(Path::new(&folder), &hangs, second * 60, second);
+    let it = Script {
+        folder: tempfile::tempdir().unwrap(),
+        driver,
+    };
+    let _ = it.create().await;
+}
+
+#[tokio::test]
+async fn ca_files_of_a_conductor_that_was_killed_go_when_the_next_one_loads_its_drivers() {
+    let next = script("true");
+    let mut conductor = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--nocapture", "tests::stands_in_for_a_conductor"])
+        .env("CONDUCTOR_FOLDER", next.folder.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let program = next.line_in("program").await;
+    let directory = PathBuf::from(next.line_in("directory").await);
+    let second = Duration::from_secs(1);
+    driver_in(next.folder.path(), "true", second, second);
+    assert!(directory.join("client.key").exists(), "it is in use");
+    conductor.kill().await.unwrap();
+    gone(&program).await;
+    assert!(
+        directory.join("client.key").exists(),
+        "nobody was left to remove it"
+    );
+    driver_in(next.folder.path(), "true", second, second);
+    assert!(!directory.exists());
+}
+
+#[test]
+fn a_wrong_option_of_the_engine_is_told_with_its_line_and_the_driver_does_not_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let second = Duration::from_secs(1);
+    drop(driver_in(folder.path(), "true", second, second));
+    let mut options = configured(folder.path());
+    let conf = folder.path().join("magnum.conf");
+    fs::write(&conf, "[exec]\nruntime_directory = $nowhere/x\n").unwrap();
+    let args = ConfigArgs {
+        files: vec![conf],
+        dirs: vec![folder.path().join("run")],
+    };
+    options.written = Settings::load(&args).unwrap().settings.written;
+    let problems = EngineOptions::new(&options).section::<ExecSection>().unwrap_err();
+    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert!(
+        told.len() == 1 && told[0].contains("magnum.conf:2: [exec] runtime_directory: "),
+        "{told:?}"
+    );
 }

@@ -69,6 +69,7 @@ fn a_whole_manifest_is_read() {
             observe_timeout: Duration::from_secs(5),
             observe_batch: Some(200),
             env: vec!["PATH".into(), "HOME".into()],
+            ca_files: false,
         })
     );
     assert_eq!(
@@ -95,6 +96,12 @@ fn omitted_manifest_fields_have_defaults() {
     );
     assert_eq!(exec.observe_batch, None);
     assert!(exec.env.is_empty());
+}
+
+#[test]
+fn a_program_gets_ca_files_where_its_manifest_says_so() {
+    let manifest = Manifest::parse(&GOOD.replace("observe_batch = 200", "ca_files = true")).unwrap();
+    assert!(matches!(manifest.engine, EngineSpec::Exec(exec) if exec.ca_files));
 }
 
 #[test]
