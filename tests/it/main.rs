@@ -23,6 +23,7 @@ mod database;
 mod documents;
 mod drivers;
 mod edge;
+mod engines;
 mod example_drivers;
 mod fuzzing;
 mod harness;
