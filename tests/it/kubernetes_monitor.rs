@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -22,17 +23,21 @@ const LIMITS: Limits = Limits {
     reasons: 32 * 1024,
 };
 
-fn access(address: SocketAddr, authority: &Authority, client: &Signed) -> Result<ApiServerAccess> {
+fn access(address: SocketAddr, authority: &Path, client: &Signed) -> Result<ApiServerAccess> {
     Ok(ApiServerAccess {
         address: format!("https://{address}"),
-        authority: fs::read_to_string(authority.certificate())?,
+        authority: fs::read_to_string(authority)?,
         certificate: fs::read_to_string(&client.certificate)?,
         key: Secret::new(fs::read_to_string(&client.key)?),
     })
 }
 
 fn as_admin(kubernetes: &Kubernetes) -> Result<ApiServerAccess> {
-    access(kubernetes.address(), &kubernetes.authority, &kubernetes.admin)
+    access(
+        kubernetes.address(),
+        &kubernetes.identity.authority,
+        &kubernetes.identity.admin,
+    )
 }
 
 async fn unhealthy_because(access: &ApiServerAccess, limits: &Limits, reason: &str) -> Result<()> {
@@ -122,7 +127,11 @@ async fn an_api_server_without_its_store_or_gone_makes_the_cluster_unhealthy() -
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_another_authority_signed_is_not_believed() -> Result<()> {
     let kubernetes = Kubernetes::shared().await?;
-    let access = access(kubernetes.address(), &Authority::new()?, &kubernetes.admin)?;
+    let access = access(
+        kubernetes.address(),
+        &Authority::new()?.certificate(),
+        &kubernetes.identity.admin,
+    )?;
     unhealthy_because(&access, &LIMITS, "invalid peer certificate").await
 }
 
@@ -130,7 +139,7 @@ async fn a_server_that_another_authority_signed_is_not_believed() -> Result<()> 
 async fn a_client_certificate_of_another_authority_is_refused_by_the_server() -> Result<()> {
     let kubernetes = Kubernetes::shared().await?;
     let stranger = Authority::new()?.sign("admin", "DNS:admin")?;
-    let access = access(kubernetes.address(), &kubernetes.authority, &stranger)?;
+    let access = access(kubernetes.address(), &kubernetes.identity.authority, &stranger)?;
     unhealthy_because(&access, &LIMITS, "HTTP 401").await
 }
 
@@ -145,7 +154,11 @@ async fn a_certificate_without_its_key_says_nothing_about_the_cluster() -> Resul
         certificate: one.certificate,
         key: other.key,
     };
-    let access = access(SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), &authority, &mixed)?;
+    let access = access(
+        SocketAddr::from((Ipv4Addr::LOCALHOST, 9)),
+        &authority.certificate(),
+        &mixed,
+    )?;
     let error = check(&access, &LIMITS).await;
     ensure!(matches!(error, Err(AccessError::Client(_))), "{error:?}");
     Ok(())
@@ -155,7 +168,11 @@ async fn a_certificate_without_its_key_says_nothing_about_the_cluster() -> Resul
 async fn a_server_that_does_not_answer_is_given_up_in_time() -> Result<()> {
     let kubernetes = Kubernetes::shared().await?;
     let line = ChaosProxy::start(kubernetes.address()).await?;
-    let access = access(line.address(), &kubernetes.authority, &kubernetes.admin)?;
+    let access = access(
+        line.address(),
+        &kubernetes.identity.authority,
+        &kubernetes.identity.admin,
+    )?;
     let limits = Limits {
         time: Duration::from_secs(1),
         ..LIMITS
@@ -172,7 +189,7 @@ async fn an_endless_answer_is_cut_at_the_limit() -> Result<()> {
     let authority = Authority::new()?;
     let own = authority.sign("server", "IP:127.0.0.1")?;
     let front = TlsFront::start(endless().await?, &own, None).await?;
-    let access = access(front.address(), &authority, &own)?;
+    let access = access(front.address(), &authority.certificate(), &own)?;
     unhealthy_because(&access, &LIMITS, "/readyz: length limit exceeded").await
 }
 

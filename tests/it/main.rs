@@ -29,6 +29,7 @@ mod fuzzing;
 mod harness;
 mod health_check;
 mod house;
+mod kubernetes_health;
 mod kubernetes_monitor;
 mod lookups;
 mod magnum_dev;

@@ -33,13 +33,34 @@ use crate::server::ServerProcess;
 
 const START_WITHIN: Duration = Duration::from_secs(120);
 
+/// Whom an API server believes, and who it is itself.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// Certificate of the authority, in PEM: whatever it signed may do everything.
+    pub authority: PathBuf,
+    /// The certificate of somebody who may do everything.
+    pub admin: Signed,
+    /// The server's own, for 127.0.0.1.
+    pub server: Signed,
+}
+
+impl Identity {
+    /// Of an authority of its own.
+    fn new() -> Result<Self> {
+        let authority = Authority::new()?;
+        Ok(Self {
+            authority: authority.certificate(),
+            admin: authority.sign("admin", "DNS:admin")?,
+            server: authority.sign("kube-apiserver", "IP:127.0.0.1")?,
+        })
+    }
+}
+
 /// One API server and its etcd.
 #[derive(Debug)]
 pub struct Kubernetes {
-    /// Signed the server's certificate, and is believed by it.
-    pub authority: Authority,
-    /// The certificate of somebody who may do everything.
-    pub admin: Signed,
+    /// Whom it believes.
+    pub identity: Identity,
     address: SocketAddr,
     server: Mutex<Option<ServerProcess>>,
     etcd: Mutex<Option<ServerProcess>>,
@@ -54,10 +75,9 @@ impl Kubernetes {
 
     /// A server of one's own, to be killed.
     pub async fn dedicated() -> Result<Self> {
-        let programs = tokio::task::spawn_blocking(programs).await??;
         let mut last = None;
         for _ in 0..3 {
-            match Self::start(&programs).await {
+            match Self::listening_on(free_port()?, Identity::new()?).await {
                 Ok(server) => return Ok(server),
                 Err(error) => last = Some(error),
             }
@@ -68,12 +88,12 @@ impl Kubernetes {
         )
     }
 
-    async fn start(programs: &Path) -> Result<Self> {
+    /// A server on a port that is free, with certificates from elsewhere.
+    pub async fn listening_on(port: u16, identity: Identity) -> Result<Self> {
+        let programs = tokio::task::spawn_blocking(programs).await??;
         let folder = run_dir()?.folder("kubernetes")?;
-        let authority = Authority::new()?;
-        let admin = authority.sign("admin", "DNS:admin")?;
-        let own = authority.sign("kube-apiserver", "IP:127.0.0.1")?;
-        let (store, peers, port) = (free_port()?, free_port()?, free_port()?);
+        let own = &identity.server;
+        let (store, peers) = (free_port()?, free_port()?);
         let (store, peers) = (
             format!("http://127.0.0.1:{store}"),
             format!("http://127.0.0.1:{peers}"),
@@ -97,7 +117,7 @@ impl Kubernetes {
             .args([
                 file("tls-cert-file", &own.certificate),
                 file("tls-private-key-file", &own.key),
-                file("client-ca-file", &authority.certificate()),
+                file("client-ca-file", &identity.authority),
                 file("service-account-key-file", &own.certificate),
                 file("service-account-signing-key-file", &own.key),
                 format!("--etcd-servers={store}"),
@@ -113,8 +133,7 @@ impl Kubernetes {
         let name = run_dir()?.unique("kube-apiserver");
         let mut process = ServerProcess::spawn(&name, command, Signal::SIGTERM)?;
         let server = Self {
-            authority,
-            admin,
+            identity,
             address: SocketAddr::from(([127, 0, 0, 1], port)),
             server: Mutex::default(),
             etcd: Mutex::new(Some(etcd)),
@@ -201,12 +220,15 @@ impl Kubernetes {
 
     fn connector(&self) -> Result<TlsConnector> {
         let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(self.authority.certificate())?)?;
-        let certificate = CertificateDer::from_pem_file(&self.admin.certificate)?;
+        roots.add(CertificateDer::from_pem_file(&self.identity.authority)?)?;
+        let certificate = CertificateDer::from_pem_file(&self.identity.admin.certificate)?;
         let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()?
             .with_root_certificates(roots)
-            .with_client_auth_cert(vec![certificate], PrivateKeyDer::from_pem_file(&self.admin.key)?)?;
+            .with_client_auth_cert(
+                vec![certificate],
+                PrivateKeyDer::from_pem_file(&self.identity.admin.key)?,
+            )?;
         Ok(TlsConnector::from(Arc::new(config)))
     }
 }

@@ -328,7 +328,7 @@ config_section! {
     /// An engine.
     EngineSection "some_engine" {
         /// Where it is.
-        place: std::path::PathBuf as Path = std::path::PathBuf::from("/srv/magnum/x"), template "$state_path/x";
+        place: PathBuf as Path = PathBuf::from("/srv/magnum/x"), template "$state_path/x";
         /// How many.
         count: u32 as Int<1, 9> = 3, was [("old_engine", "number")];
     }

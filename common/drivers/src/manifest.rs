@@ -22,6 +22,7 @@
 //! observe_batch = 500      # for a driver that asks its cloud about many clusters at once
 //! env = ["PATH"]           # names of variables passed through
 //! ca_files = true          # the program gets the cluster's CA and a client certificate as private files
+//! health = "program"       # program | kubernetes: who tells how healthy the clusters are
 //! [settings]               # free values, handed to the driver with every call
 //! root = "/srv/clusters"
 //! ```
@@ -98,6 +99,23 @@ pub struct ExecSpec {
     pub env: Vec<String>,
     /// Whether the program gets the cluster's CA material, as private files.
     pub ca_files: bool,
+    /// Who tells how healthy the clusters are, for a driver with the capability `health`.
+    pub health: HealthSource,
+}
+
+/// Who tells how healthy a driver's clusters are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HealthSource {
+    /// The driver's program, by its call `health`.
+    #[default]
+    Program,
+    /// The clusters' own Kubernetes API servers, which the conductor asks as their administrator.
+    Kubernetes,
+}
+
+impl HealthSource {
+    /// All of them, by their words in a manifest.
+    pub const ALL: &[(&str, Self)] = &[("program", Self::Program), ("kubernetes", Self::Kubernetes)];
 }
 
 /// One mistake in a driver's folder.

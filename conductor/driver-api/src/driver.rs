@@ -25,7 +25,7 @@ pub trait Driver: Send + Sync {
     /// error is about the whole batch.
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError>;
 
-    /// Looks at the health of clusters that are not in progress; other calls for the same clusters may run at the same
+    /// Looks at the health of clusters, also of those in progress; other calls for the same clusters may run at the same
     /// time. A permanent error makes a cluster's health unknown. A cluster without an observation, or with another
     /// error, keeps its health for ten minutes; so do all of a batch that ends with an error.
     ///

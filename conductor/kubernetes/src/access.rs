@@ -48,6 +48,9 @@ pub enum AccessError {
     /// The CA cannot be used.
     #[error("the cluster's CA certificate cannot be used: {0}")]
     Authority(String),
+    /// The address asks for TLS, and there is nothing to believe the server by.
+    #[error("the cluster has no certificates, and its API address {0:?} asks for TLS")]
+    NoCertificates(String),
     /// The client certificate or its key cannot be used, or one is not the other's. Says nothing of their content.
     #[error("the cluster's client certificate and key cannot be used: {0}")]
     Client(String),
@@ -73,6 +76,22 @@ impl Server {
 }
 
 impl ApiServerAccess {
+    /// To a cluster whose template disables TLS.
+    ///
+    /// # Errors
+    /// The address asks for TLS.
+    pub fn without_tls(address: String) -> Result<Self, AccessError> {
+        if !address.starts_with("http://") {
+            return Err(AccessError::NoCertificates(address));
+        }
+        Ok(Self {
+            address,
+            authority: String::new(),
+            certificate: String::new(),
+            key: Secret::new(""),
+        })
+    }
+
     /// Connects to nothing yet.
     pub(crate) fn connect(&self) -> Result<Server, AccessError> {
         let wrong = || AccessError::Address(self.address.clone());

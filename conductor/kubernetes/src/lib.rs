@@ -20,6 +20,7 @@
 
 mod access;
 mod health;
+mod monitor;
 mod nodes;
 
 use std::time::Duration;
@@ -33,6 +34,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use self::access::{AccessError, ApiServerAccess};
 pub use self::health::ClusterHealth;
+pub use self::monitor::health;
 use self::nodes::Node;
 
 /// Nodes in one answer of the API server.

@@ -17,7 +17,7 @@
 //! that somebody else wrote.
 //!
 //! Where Magnum differs: every conductor asks about every cluster, each minute whatever the option says, all at once;
-//! clusters in progress, too; and a cluster that cannot be looked at keeps its health for ever.
+//! and a cluster that cannot be looked at keeps its health for ever.
 
 mod batch;
 mod verdict;

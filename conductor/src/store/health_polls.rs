@@ -1,6 +1,6 @@
 //! Who asks for which cluster's health, so that conductors share the work instead of repeating it.
 //!
-//! Every settled cluster gets a row in `conductor_cluster_health`: the leases are those of `poll_leases.rs`, and
+//! Every cluster in one of [`POLLED`] gets a row in `conductor_cluster_health`: the leases are those of `poll_leases.rs`, and
 //! `answered_ms` is when the driver answered last, or was first asked in vain. It is empty as long as nobody was asked:
 //! such a cluster keeps the health that somebody else wrote.
 
@@ -20,13 +20,17 @@ use schema::conductor_cluster_driver::dsl as driver;
 
 poll_leases!(conductor_cluster_health);
 
-/// Those of Magnum's that are not in progress: while a cluster changes, its nodes come and go.
+/// Clusters in these statuses are asked about: Magnum's list (conductor.py's periodic task, contract conductor.md 9.2).
 pub const POLLED: &[ClusterStatus] = &[
-    ClusterStatus::CreateComplete,
+    ClusterStatus::CreateInProgress,
     ClusterStatus::CreateFailed,
+    ClusterStatus::CreateComplete,
+    ClusterStatus::UpdateInProgress,
     ClusterStatus::UpdateComplete,
     ClusterStatus::UpdateFailed,
+    ClusterStatus::DeleteInProgress,
     ClusterStatus::DeleteFailed,
+    ClusterStatus::RollbackInProgress,
 ];
 
 /// A cluster about whose health this conductor may ask.
@@ -207,7 +211,7 @@ fn since(time: RowTime) -> Duration {
 
 /// Clusters whose driver has not answered for `silence`, and that no conductor has asked about for `overdue` after
 /// they were due: none has the driver. Left out are those that are UNKNOWN already, and those whose row was written
-/// meanwhile: another service may look after their health, or they were in progress until a moment ago.
+/// meanwhile: another service may look after their health, or they were in a status that is not polled until a moment ago.
 pub fn abandoned(
     conn: &mut AnyConnection,
     silence: Duration,

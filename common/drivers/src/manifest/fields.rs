@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use toml::de::DeTable;
 
 use super::reader::{At, Problems, Section};
-use super::{EngineSpec, ExecSpec, Manifest, Reading};
+use super::{EngineSpec, ExecSpec, HealthSource, Manifest, Reading};
 use crate::info::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 
 /// Longest texts the columns take.
@@ -38,7 +38,13 @@ pub(super) fn read(text: &str) -> Reading {
     let cluster_types = cluster_types(&root, &mut problems);
     let capabilities = capabilities(&root, &mut problems);
     let master_size = master_size(&root, &mut problems);
-    let (engine, program) = engine(&root, text, identity.engine.as_ref(), &mut problems);
+    let (engine, program) = engine(
+        &root,
+        text,
+        identity.engine.as_ref(),
+        &capabilities,
+        &mut problems,
+    );
 
     // For its complaint when it is not a section.
     root.table("settings", &mut problems);
@@ -224,6 +230,7 @@ fn engine(
     root: &Section<'_>,
     text: &str,
     engine: Option<&At<String>>,
+    capabilities: &Capabilities,
     problems: &mut Problems<'_>,
 ) -> (Option<EngineSpec>, Option<At<String>>) {
     let Some(engine) = engine else {
@@ -246,7 +253,7 @@ fn engine(
         }
     }
     match name {
-        "exec" => exec(root, problems),
+        "exec" => exec(root, capabilities, problems),
         _ => {
             let settings = settings(root, text, name, problems);
             let engine = match name {
@@ -294,7 +301,11 @@ fn json(value: toml::Value) -> Value {
 
 const SECONDS: (&str, &str) = ("second", "seconds");
 
-fn exec(root: &Section<'_>, problems: &mut Problems<'_>) -> (Option<EngineSpec>, Option<At<String>>) {
+fn exec(
+    root: &Section<'_>,
+    capabilities: &Capabilities,
+    problems: &mut Problems<'_>,
+) -> (Option<EngineSpec>, Option<At<String>>) {
     root.require("exec", "[exec] with program = \"driver.py\"", problems);
     let Some(section) = root.table("exec", problems) else {
         return (None, None);
@@ -307,6 +318,7 @@ fn exec(root: &Section<'_>, problems: &mut Problems<'_>) -> (Option<EngineSpec>,
             "observe_batch",
             "env",
             "ca_files",
+            "health",
         ],
         problems,
     );
@@ -315,6 +327,7 @@ fn exec(root: &Section<'_>, problems: &mut Problems<'_>) -> (Option<EngineSpec>,
     let observe_timeout = section.count("observe_timeout", SECONDS, problems);
     let observe_batch = section.count("observe_batch", ("cluster", "clusters"), problems);
     let ca_files = section.flag("ca_files", problems);
+    let health = health_source(&section, capabilities, problems);
     let mut env = Vec::new();
     for at in section.texts("env", problems).unwrap_or_default() {
         if at.value.is_empty() || at.value.contains(['=', '\0']) {
@@ -335,8 +348,38 @@ fn exec(root: &Section<'_>, problems: &mut Problems<'_>) -> (Option<EngineSpec>,
         observe_batch: observe_batch.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
         env,
         ca_files: ca_files.unwrap_or(false),
+        health,
     };
     (Some(EngineSpec::Exec(spec)), Some(program))
+}
+
+fn health_source(
+    section: &Section<'_>,
+    capabilities: &Capabilities,
+    problems: &mut Problems<'_>,
+) -> HealthSource {
+    let Some(at) = section.text("health", problems) else {
+        return HealthSource::default();
+    };
+    let Some((_, source)) = HealthSource::ALL.iter().find(|(word, _)| *word == at.value) else {
+        let words: Vec<_> = HealthSource::ALL.iter().map(|(word, _)| *word).collect();
+        problems.add(
+            at.offset,
+            format!(
+                "'{}' is not a value of 'health': use {}",
+                at.value,
+                words.join(" or ")
+            ),
+        );
+        return HealthSource::default();
+    };
+    if !capabilities.health {
+        problems.add(
+            at.offset,
+            "'health' has no meaning for a driver without health = true in [capabilities]",
+        );
+    }
+    *source
 }
 
 #[cfg(test)]

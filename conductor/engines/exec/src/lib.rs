@@ -13,6 +13,7 @@
 //! * Output is bounded; garbage ends the call as a permanent error that quotes it.
 //! * Not guaranteed: that a program did what it says.
 
+mod api_servers;
 mod ca_files;
 pub mod guard;
 mod heard;
@@ -34,7 +35,7 @@ use magnum_driver_api::{
     ClusterCertificates, ClusterRef, Driver, DriverCall, DriverError, DriverReport, EngineHost, GuardProgram,
     HealthObservation, HealthReport, NoProgress, Observation, Task,
 };
-use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, Problem};
+use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, HealthSource, Problem};
 use magnum_telemetry::field;
 use magnum_telemetry::trace::{self, TraceContext};
 use serde_json::{Map, Value};
@@ -79,6 +80,9 @@ impl ExecDriver {
                 "the engine exec cannot run a driver of the engine {other}"
             ))]);
         };
+        if spec.health == HealthSource::Kubernetes {
+            api_servers::check_build()?;
+        }
         let services = host.services;
         let options = services.options.section::<ExecSection>()?;
         ca_files::sweep(&options.runtime_directory);
@@ -307,6 +311,9 @@ impl Driver for ExecDriver {
                 "driver {} cannot tell the health of its clusters",
                 self.info
             )));
+        }
+        if self.spec.health == HealthSource::Kubernetes {
+            return api_servers::health(clusters, self.certificates.as_ref()).await;
         }
         let seen = self.look(protocol::HEALTH, clusters).await?.into_iter();
         Ok(seen

@@ -70,6 +70,7 @@ fn a_whole_manifest_is_read() {
             observe_batch: Some(200),
             env: vec!["PATH".into(), "HOME".into()],
             ca_files: false,
+            health: HealthSource::Program,
         })
     );
     assert_eq!(
@@ -102,6 +103,29 @@ fn omitted_manifest_fields_have_defaults() {
 fn a_program_gets_ca_files_where_its_manifest_says_so() {
     let manifest = Manifest::parse(&GOOD.replace("observe_batch = 200", "ca_files = true")).unwrap();
     assert!(matches!(manifest.engine, EngineSpec::Exec(exec) if exec.ca_files));
+}
+
+#[test]
+fn a_manifest_says_who_tells_the_health() {
+    let with = |line: &str| {
+        let text = GOOD.replace("observe_batch = 200", line);
+        let capable = text.replace("[capabilities]", "[capabilities]\nhealth = true");
+        (Manifest::parse(&capable), Manifest::parse(&text))
+    };
+    let (manifest, without) = with("health = \"kubernetes\"");
+    assert!(
+        matches!(manifest.unwrap().engine, EngineSpec::Exec(exec) if exec.health == HealthSource::Kubernetes)
+    );
+    let problems = without.unwrap_err();
+    assert!(
+        problems[0].message.contains("health = true in [capabilities]"),
+        "{problems:?}"
+    );
+    let problems = with("health = \"nagios\"").0.unwrap_err();
+    assert!(
+        problems[0].message.contains("use program or kubernetes"),
+        "{problems:?}"
+    );
 }
 
 #[test]
