@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use magnum_tests::deployment::Deployment;
 use magnum_tests::oslo_peer::tool;
-use magnum_tests::rest::{IMAGE, Rest};
 use magnum_tests::{Backend, wait};
 use serde_json::{Value, json};
 
@@ -56,15 +55,6 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-async fn template(rest: &Rest, driver: &str) -> Result<String> {
-    let body = json!({
-        "name": "t", "image_id": IMAGE, "coe": "kubernetes", "external_network_id": "public",
-        "keypair_id": "key", "flavor_id": "m1.small", "master_flavor_id": "m1.small", "driver": driver,
-    });
-    let template = rest.post("/clustertemplates", &body).await?.expect(201)?;
-    Ok(template["uuid"].as_str().context("no uuid")?.to_owned())
-}
-
 /// Builds a cluster, resizes it and takes it away; `nodes` counts what exists after each step.
 async fn lives(
     deployment: &Deployment,
@@ -75,7 +65,7 @@ async fn lives(
     let api = deployment.api().await?;
     let rest = &api.rest;
     let cluster = rest
-        .create_cluster(&template(rest, driver).await?, "c", labels)
+        .create_cluster(&rest.create_template_for("t", driver).await?, "c", labels)
         .await?;
     rest.wait_status(&cluster, "CREATE_COMPLETE", PATIENCE).await?;
     ensure!(
@@ -150,7 +140,7 @@ async fn disk_reboots_and_rebuilds_the_nodes_that_are_meant() -> Result<()> {
     let _conductor = deployment.conductor("one").await?;
     let api = deployment.api().await?;
     let rest = &api.rest;
-    let template = template(rest, "disk").await?;
+    let template = rest.create_template_for("t", "disk").await?;
     let cluster = rest.create_cluster(&template, "c", json!({})).await?;
     rest.wait_status(&cluster, "CREATE_COMPLETE", PATIENCE).await?;
     let act = async |action: &str, body: Value, leads_to: &str| -> Result<Value> {
@@ -252,7 +242,7 @@ async fn without_ansible_the_cluster_says_what_to_install() -> Result<()> {
     install(&mut deployment, "ansible", &[missing])?;
     let _conductor = deployment.conductor("one").await?;
     let api = deployment.api().await?;
-    let template = template(&api.rest, "ansible").await?;
+    let template = api.rest.create_template_for("t", "ansible").await?;
     let cluster = api.rest.create_cluster(&template, "c", json!({})).await?;
     let failed = api.rest.wait_status(&cluster, "CREATE_FAILED", PATIENCE).await?;
     let reason = failed["status_reason"].as_str().unwrap_or_default();
@@ -276,7 +266,7 @@ async fn a_dead_cluster_of_disk_is_unhealthy_within_an_interval() -> Result<()> 
     let _conductor = deployment.conductor("one").await?;
     let api = deployment.api().await?;
     let rest = &api.rest;
-    let template = template(rest, "disk").await?;
+    let template = rest.create_template_for("t", "disk").await?;
     let cluster = rest.create_cluster(&template, "c", json!({})).await?;
     rest.wait_status(&cluster, "CREATE_COMPLETE", PATIENCE).await?;
     let becomes = async |health: &str| {
@@ -316,7 +306,7 @@ async fn an_interval_of_zero_or_less_turns_health_checks_off_and_nothing_else() 
         deployment.set("kubernetes", "health_polling_interval", interval);
         let _conductor = deployment.conductor("one").await?;
         let api = deployment.api().await?;
-        let template = template(&api.rest, "disk").await?;
+        let template = api.rest.create_template_for("t", "disk").await?;
         let cluster = api.rest.create_cluster(&template, "c", json!({})).await?;
         let built = api
             .rest

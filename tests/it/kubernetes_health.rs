@@ -113,7 +113,7 @@ async fn a_clusters_health_is_what_its_api_server_says() -> Result<()> {
     let _conductor = deployment.conductor("one").await?;
     let api = deployment.api().await?;
     let rest = &api.rest;
-    let template = rest.create_template("t").await?;
+    let template = rest.create_template_for("t", "here").await?;
     let cluster = rest.create_cluster(&template, "c", json!({})).await?;
     rest.wait_status(&cluster, "CREATE_COMPLETE", PATIENCE).await?;
 

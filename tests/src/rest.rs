@@ -146,9 +146,14 @@ impl Rest {
 
     /// Makes a template for the scripted driver and returns its uuid.
     pub async fn create_template(&self, name: &str) -> Result<String> {
+        self.create_template_for(name, "scripted").await
+    }
+
+    /// Makes a template for this driver and returns its uuid.
+    pub async fn create_template_for(&self, name: &str, driver: &str) -> Result<String> {
         let body = json!({
             "name": name, "image_id": IMAGE, "coe": "kubernetes", "external_network_id": "public", "keypair_id": "key",
-            "flavor_id": "m1.small", "master_flavor_id": "m1.small", "driver": "scripted"
+            "flavor_id": "m1.small", "master_flavor_id": "m1.small", "driver": driver
         });
         uuid(&self.post("/clustertemplates", &body).await?.expect(201)?)
     }

@@ -76,7 +76,7 @@ async fn certificates(kind: CertManagerType) -> Result<Certificates> {
     settings.certificates.storage_path = folder.join("stored");
     OpenStack::shared().await?.configure(&mut settings);
     let key = JournalKey::load_or_create(&folder.join("journal.key"))?;
-    let db = probe::open(&TestDatabase::sqlite()?).await?;
+    let db = probe::migrated(&TestDatabase::sqlite()?).await?;
     Ok(Certificates::new(&settings, db, key))
 }
 
