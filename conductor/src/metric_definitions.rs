@@ -21,6 +21,8 @@ pub const OPERATIONS_PURGED: &str = "magnum_operations_purged_total";
 pub const DRIVERS_LOADED: &str = "magnum_drivers_loaded";
 /// Driver folders that could not be loaded.
 pub const DRIVERS_FAILED: &str = "magnum_drivers_failed";
+/// Duration of a driver's call for an operation, by `driver`, `kind` and `outcome`.
+pub const DRIVER_CALL_SECONDS: &str = "magnum_driver_call_seconds";
 /// Clusters looked at by the status sync, by `outcome`.
 pub const CLUSTERS_POLLED: &str = "magnum_status_polls_total";
 /// Duration of a driver's observation of one group of clusters, by `driver`.
@@ -81,6 +83,12 @@ pub const ALL: &[Metric] = &[
         kind: Kind::Gauge,
         labels: &[],
         meaning: "Driver folders that this conductor could not load",
+    },
+    Metric {
+        name: DRIVER_CALL_SECONDS,
+        kind: Kind::Seconds,
+        labels: &["driver", "kind", "outcome"],
+        meaning: "Time a driver's call for an operation took, by the operation's kind and how the call ended",
     },
     Metric {
         name: CLUSTERS_POLLED,

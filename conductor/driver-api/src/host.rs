@@ -9,9 +9,12 @@ use std::time::Duration;
 use magnum_config::{Declared, Section, Settings};
 use magnum_drivers::{DriverFolder, Problem};
 
-use crate::{Cloud, ClusterCertificates};
+use crate::{Clock, Cloud, ClusterCertificates, RandomSource};
 
 /// Everything the engine of one driver may use.
+///
+/// Not in it are progress, which belongs to a call ([`crate::DriverCall::progress`]), and metrics: what every engine's calls
+/// take and how they end is measured around them, by whoever makes them.
 #[derive(Clone)]
 pub struct EngineHost {
     /// The driver's folder, with its manifest and the settings in it.
@@ -34,6 +37,10 @@ pub struct EngineServices {
     pub cloud: Cloud,
     /// Clusters' certificates.
     pub certificates: Arc<dyn ClusterCertificates>,
+    /// The time of day.
+    pub clock: Clock,
+    /// For names and delays.
+    pub random: RandomSource,
 }
 
 /// The sections of `magnum.conf` that engines declare. An engine does not see those of others.

@@ -11,6 +11,7 @@
 
 mod call;
 mod certificates;
+mod clock;
 mod cloud;
 mod driver;
 mod error;
@@ -23,6 +24,7 @@ mod task;
 
 pub use call::DriverCall;
 pub use certificates::{CaMaterial, ClusterCertificates, NoCertificates};
+pub use clock::{Clock, RandomSource};
 pub use cloud::Cloud;
 pub use driver::Driver;
 pub use error::DriverError;

@@ -6,7 +6,7 @@ use crate::seal::JournalKey;
 use magnum_common::ids::ConductorId;
 use magnum_config::Settings;
 use magnum_db::{self as db, Database};
-use magnum_driver_api::{Cloud, EngineOptions, EngineServices, GuardProgram};
+use magnum_driver_api::{Clock, Cloud, EngineOptions, EngineServices, GuardProgram, RandomSource};
 use magnum_rpc::{self as rpc, Transport};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -57,6 +57,8 @@ impl Resources {
                 options: EngineOptions::new(settings),
                 cloud: Cloud::new(settings),
                 certificates: Arc::new(certificates.clone()),
+                clock: Clock::default(),
+                random: RandomSource::default(),
             },
             changed: Arc::new(Notify::new()),
         };

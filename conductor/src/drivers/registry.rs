@@ -182,7 +182,7 @@ mod tests {
     use std::path::Path;
 
     use magnum_config::Settings;
-    use magnum_driver_api::{Cloud, EngineOptions, GuardProgram, NoCertificates};
+    use magnum_driver_api::{Clock, Cloud, EngineOptions, GuardProgram, NoCertificates, RandomSource};
 
     use super::*;
 
@@ -193,6 +193,8 @@ mod tests {
             options: EngineOptions::default(),
             cloud: Cloud::new(&Settings::default()),
             certificates: Arc::new(NoCertificates),
+            clock: Clock::default(),
+            random: RandomSource::default(),
         }
     }
 

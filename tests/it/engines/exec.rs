@@ -11,7 +11,9 @@ use async_trait::async_trait;
 use magnum_common::ids::ClusterUuid;
 use magnum_conductor::drivers::Loaded;
 use magnum_config::Settings;
-use magnum_driver_api::{Cloud, Driver, EngineOptions, EngineServices, GuardProgram, NoCertificates};
+use magnum_driver_api::{
+    Clock, Cloud, Driver, EngineOptions, EngineServices, GuardProgram, NoCertificates, RandomSource,
+};
 use magnum_tests::oslo_peer::tool;
 use magnum_tests::process::built;
 use magnum_tests::run_dir::run_dir;
@@ -148,6 +150,8 @@ impl Subject for Shipped {
             options: EngineOptions::new(&settings),
             cloud: Cloud::new(&settings),
             certificates: Arc::new(NoCertificates),
+            clock: Clock::default(),
+            random: RandomSource::default(),
         };
         let loaded = Loaded::from_folders(&[self.folder.join("drivers")], &services);
         ensure!(loaded.failed().is_empty(), "{:?}", loaded.failed());

@@ -34,12 +34,12 @@ pub(crate) struct CaFiles {
 }
 
 impl CaFiles {
-    /// Writes the files into a new directory below `root`. Blocks on the file system.
+    /// Writes the files into a new directory below `root`, whose name ends with `name`. Blocks on the file system.
     ///
     /// # Errors
     /// The file system's; nothing is left behind.
-    pub(crate) fn write(root: &Path, material: &CaMaterial) -> io::Result<Self> {
-        let directory = root.join(format!("{PREFIX}{}", Uuid::new_v4().simple()));
+    pub(crate) fn write(root: &Path, name: Uuid, material: &CaMaterial) -> io::Result<Self> {
+        let directory = root.join(format!("{PREFIX}{}", name.simple()));
         DirBuilder::new().mode(0o700).create(&directory)?;
         let lock = match locked(&directory) {
             Ok(Some(lock)) => lock,
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn files_are_private_and_go_with_their_owner() {
         let root = tempfile::tempdir().unwrap();
-        let files = CaFiles::write(root.path(), &material()).unwrap();
+        let files = CaFiles::write(root.path(), Uuid::new_v4(), &material()).unwrap();
         let directory = files.directory().to_owned();
         assert_eq!(mode(&directory), 0o700);
         for (name, text) in [(CA, "the CA\n"), (CLIENT, "the client\n"), (KEY, "the key\n")] {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_sweep_removes_what_nobody_has_locked_and_nothing_else() {
         let root = tempfile::tempdir().unwrap();
-        let used = CaFiles::write(root.path(), &material()).unwrap();
+        let used = CaFiles::write(root.path(), Uuid::new_v4(), &material()).unwrap();
         let left = root.path().join(format!("{PREFIX}of-a-killed-process"));
         fs::create_dir(&left).unwrap();
         fs::write(left.join(KEY), "the key").unwrap();
@@ -181,7 +181,7 @@ mod tests {
     fn a_root_that_cannot_be_written_is_told_and_leaves_nothing() {
         let root = tempfile::tempdir().unwrap();
         let missing = root.path().join("missing");
-        let error = CaFiles::write(&missing, &material()).unwrap_err();
+        let error = CaFiles::write(&missing, Uuid::new_v4(), &material()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         sweep(&missing);
     }

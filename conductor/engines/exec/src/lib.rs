@@ -33,7 +33,7 @@ use magnum_common::ids::ClusterUuid;
 use magnum_config::Declared;
 use magnum_driver_api::{
     ClusterCertificates, ClusterRef, Driver, DriverCall, DriverError, DriverReport, EngineHost, GuardProgram,
-    HealthObservation, HealthReport, NoProgress, Observation, Task,
+    HealthObservation, HealthReport, NoProgress, Observation, RandomSource, Task,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, HealthSource, Problem};
 use magnum_telemetry::field;
@@ -59,6 +59,7 @@ pub struct ExecDriver {
     timing: GuardTiming,
     certificates: Arc<dyn ClusterCertificates>,
     runtime_directory: PathBuf,
+    random: RandomSource,
     who: String,
 }
 
@@ -97,6 +98,7 @@ impl ExecDriver {
             timing: GuardTiming::for_lease(services.lease),
             certificates: services.certificates,
             runtime_directory: options.runtime_directory,
+            random: services.random,
         })
     }
 
@@ -153,9 +155,9 @@ impl ExecDriver {
             }
             Err(error) => return Err(error),
         };
-        let root = self.runtime_directory.clone();
+        let (root, name) = (self.runtime_directory.clone(), self.random.uuid());
         let shown = root.display().to_string();
-        let written = tokio::task::spawn_blocking(move || CaFiles::write(&root, &material)).await;
+        let written = tokio::task::spawn_blocking(move || CaFiles::write(&root, name, &material)).await;
         let reason = match written {
             Ok(Ok(files)) => return Ok(Some(files)),
             Ok(Err(error)) => error.to_string(),

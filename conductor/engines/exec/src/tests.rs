@@ -17,7 +17,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use magnum_driver_api::{CaMaterial, Cloud, EngineOptions, EngineServices, Progress, ProgressSink, Task};
+use magnum_driver_api::{
+    CaMaterial, Clock, Cloud, EngineOptions, EngineServices, Progress, ProgressSink, RandomSource, Task,
+};
 
 /// A driver whose program is a shell script in a folder of its own.
 struct Script {
@@ -74,6 +76,8 @@ fn driver_in(folder: &Path, body: &str, limit: Duration, grace: Duration) -> Exe
             options: EngineOptions::new(&configured(folder)),
             cloud: Cloud::new(&Settings::default()),
             certificates: Arc::new(Store),
+            clock: Clock::default(),
+            random: RandomSource::default(),
         },
     };
     let mut driver = ExecDriver::new(host).unwrap();

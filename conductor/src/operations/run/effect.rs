@@ -9,11 +9,12 @@ use magnum_common::context::RequestContext;
 use magnum_common::error::{ErrorClass, Fault};
 use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, limits};
 use magnum_telemetry::field;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{Run, permanent};
+use crate::metric_definitions as metric;
 use crate::operations::material::Material;
 use crate::operations::progress::Reporter;
 use crate::operations::request_context;
@@ -35,6 +36,18 @@ pub(super) enum Effect {
     Refused(Fault),
     /// Stopped from outside; nothing is known about the cluster.
     Interrupted,
+}
+
+impl Effect {
+    /// The word in metrics.
+    const fn outcome(&self) -> &'static str {
+        match self {
+            Self::Chosen(_) | Self::Certified(_) | Self::Returned(_) => "done",
+            Self::Failed(failure) => failure.class.as_str(),
+            Self::Refused(_) => "refused",
+            Self::Interrupted => "interrupted",
+        }
+    }
 }
 
 impl Run {
@@ -117,6 +130,19 @@ impl Run {
         let Some(driver) = wanted.and_then(|wanted| self.engine.drivers.get(wanted)) else {
             return Effect::Failed(not_loaded_here(wanted));
         };
+        let begun = Instant::now();
+        let effect = self.carry_out(driver.as_ref(), material).await;
+        metrics::histogram!(
+            metric::DRIVER_CALL_SECONDS,
+            "driver" => driver.info().name.clone(),
+            "kind" => self.operation.kind.as_str(),
+            "outcome" => effect.outcome(),
+        )
+        .record(begun.elapsed());
+        effect
+    }
+
+    async fn carry_out(&self, driver: &dyn Driver, material: &Material) -> Effect {
         let context = match self.context() {
             Ok(context) => context,
             Err(effect) => return effect,
@@ -142,7 +168,7 @@ impl Run {
             .instrument(span)
             .boxed();
         let timed_out = tokio::select! {
-            outcome = &mut working => return self.effect_of(driver.as_ref(), outcome),
+            outcome = &mut working => return effect_of(driver, outcome),
             () = reporter.write_to_journal(&self.engine.db, &self.lease) => false,
             () = out_of_time(material) => true,
             () = self.over.cancelled() => false,
@@ -154,35 +180,31 @@ impl Run {
         drop(working);
         match finished {
             // It finished in that very moment: what it did counts.
-            Ok(outcome @ Ok(Ok(_))) => self.effect_of(driver.as_ref(), outcome),
+            Ok(outcome @ Ok(Ok(_))) => effect_of(driver, outcome),
             _ if timed_out => self.timed_out(),
             _ => Effect::Interrupted,
         }
     }
+}
 
-    fn effect_of(
-        &self,
-        driver: &dyn Driver,
-        outcome: std::thread::Result<Result<DriverReport, DriverError>>,
-    ) -> Effect {
-        match outcome.map(|result| limits::accept(driver.info(), result)) {
-            Ok(Ok(report)) => Effect::Returned(Box::new(report)),
-            Ok(Err(error)) => Effect::Failed(Failure {
-                class: FailureClass::Driver(error.class()),
-                reason: error.to_string(),
-            }),
-            Err(panic) => {
-                let text = panic
-                    .downcast_ref::<&str>()
-                    .map(|text| (*text).to_owned())
-                    .or_else(|| panic.downcast_ref::<String>().cloned())
-                    .unwrap_or_else(|| "no message".to_owned());
-                tracing::error!(panic = text, "the driver panicked");
-                Effect::Failed(Failure {
-                    class: FailureClass::Panic,
-                    reason: format!("The driver panicked: {text}"),
-                })
-            }
+fn effect_of(driver: &dyn Driver, outcome: std::thread::Result<Result<DriverReport, DriverError>>) -> Effect {
+    match outcome.map(|result| limits::accept(driver.info(), result)) {
+        Ok(Ok(report)) => Effect::Returned(Box::new(report)),
+        Ok(Err(error)) => Effect::Failed(Failure {
+            class: FailureClass::Driver(error.class()),
+            reason: error.to_string(),
+        }),
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "no message".to_owned());
+            tracing::error!(panic = text, "the driver panicked");
+            Effect::Failed(Failure {
+                class: FailureClass::Panic,
+                reason: format!("The driver panicked: {text}"),
+            })
         }
     }
 }
