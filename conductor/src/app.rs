@@ -11,7 +11,7 @@
 //! could not be worked on. A broker that is away holds up only the consumer: what is in the journal is worked on
 //! meanwhile.
 //!
-//! Stop order, the same backwards: take no more messages; let running operations reach a border and give the
+//! Stop order, the same backwards: take no more messages; let running operations reach a step boundary and give the
 //! rest back; end periodic work; send the answers that are due; withdraw the drivers; close the broker.
 
 mod open;
@@ -139,7 +139,7 @@ impl Conductor {
 
     /// Stops in order. Takes at most `[conductor] shutdown_timeout` and a little more.
     pub async fn shutdown(self) {
-        tracing::info!("stopping: no new requests; running operations may reach their next border");
+        tracing::info!("stopping: no new requests; running operations may reach their next step boundary");
         self.parts.stop_in_reverse().await;
         if self.owns_transport {
             self.transport.close().await;

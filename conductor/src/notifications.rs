@@ -35,8 +35,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::operations::journal::{JournalError, OperationRow, read};
-use crate::operations::notice::{Notice, NoticeOutcome, Seen, Told};
-use crate::operations::{OperationKind, State, settle};
+use crate::operations::notice::{ClusterSnapshot, Notice, NoticeDetails, NoticeOutcome};
+use crate::operations::{OperationKind, State, finish};
 use crate::store;
 
 pub use drivers::{Driver, Drivers};
@@ -131,7 +131,7 @@ impl Notifier {
 
     async fn tell(&self, notice: Notice) {
         let told = match notice {
-            Notice::Told(told) => *told,
+            Notice::Complete(told) => *told,
             Notice::Ended { operation, seen } => match self.ended(operation, seen).await {
                 Ok(Some(told)) => told,
                 Ok(None) => return,
@@ -167,7 +167,7 @@ impl Notifier {
         }
     }
 
-    fn notification(&self, told: &Told) -> Notification {
+    fn notification(&self, told: &NoticeDetails) -> Notification {
         Notification::now(
             self.publisher_id.clone(),
             format!("magnum.cluster.{}", told.kind.description().notification),
@@ -191,8 +191,8 @@ impl Notifier {
     async fn ended(
         &self,
         operation: OperationId,
-        seen: Option<Box<Seen>>,
-    ) -> Result<Option<Told>, JournalError> {
+        seen: Option<Box<ClusterSnapshot>>,
+    ) -> Result<Option<NoticeDetails>, JournalError> {
         let found = self
             .db
             .transaction::<_, JournalError, _>(move |conn| {
@@ -201,7 +201,7 @@ impl Notifier {
                 };
                 let uuid = ClusterUuid::new(row.cluster_uuid.clone());
                 let now = match store::clusters::find(conn, &uuid)? {
-                    Some(cluster) => Some(Seen {
+                    Some(cluster) => Some(ClusterSnapshot {
                         cluster,
                         node_groups: store::node_groups::of(conn, &uuid)?,
                     }),
@@ -210,18 +210,18 @@ impl Notifier {
                 Ok(Some((row, now)))
             })
             .await?;
-        Ok(found.and_then(|(row, now)| told_of(&row, now.or_else(|| seen.map(|seen| *seen)))))
+        Ok(found.and_then(|(row, now)| details_of(&row, now.or_else(|| seen.map(|seen| *seen)))))
     }
 }
 
 /// What there is to tell of an operation that has ended.
-fn told_of(row: &OperationRow, seen: Option<Seen>) -> Option<Told> {
+fn details_of(row: &OperationRow, seen: Option<ClusterSnapshot>) -> Option<NoticeDetails> {
     let kind: OperationKind = row.kind.parse().ok()?;
     let (outcome, led_to) = match row.state.parse().ok()? {
         State::Succeeded => (NoticeOutcome::Success, Outcome::Complete),
         State::Failed => (NoticeOutcome::Failure, Outcome::Failed),
         // Stopped by an operator: the cluster is failed. Other cancelled ones gave way to a delete, which tells.
-        State::Cancelled if row.reason.as_deref() == Some(settle::STOPPED) => {
+        State::Cancelled if row.reason.as_deref() == Some(finish::STOPPED) => {
             (NoticeOutcome::Failure, Outcome::Failed)
         }
         _ => return None,
@@ -240,7 +240,7 @@ fn told_of(row: &OperationRow, seen: Option<Seen>) -> Option<Told> {
         .request_id
         .clone()
         .map_or_else(RequestId::random, RequestId::from);
-    Some(Told {
+    Some(NoticeDetails {
         kind,
         outcome,
         cluster: ClusterUuid::new(row.cluster_uuid.clone()),

@@ -3,7 +3,7 @@
 //! ```text
 //! handlers ─record─▶ journal ◀─claim, fence, renew─ lease
 //!                       ▲                             ▲
-//!                       │ settle (rows + end)         │
+//!                       │ finish (rows + end)         │
 //!                    executor ─▶ run (one operation) ─┘─▶ workflows ─▶ drivers
 //!                       │
 //!                    sweep (deadlines, orphans)     replies (answers of calls)     admin (operators)
@@ -17,8 +17,8 @@
 //! | [`lease`], [`keeper`] | ownership, and keeping it |
 //! | [`executor`], [`run`] | claiming, and walking one operation through its steps |
 //! | [`material`], [`request_context`] | what a step begins with |
-//! | [`settle`] | what is written together with an end |
-//! | [`answer`], [`replies`], [`monitor`] | answers of calls, and signs of life until then |
+//! | [`finish`] | what is written together with an end |
+//! | [`stored_reply`], [`replies`], [`monitor`] | answers of calls, and signs of life until then |
 //! | [`sweep`] | what nobody's lease covers |
 //! | [`admin`] | list, show, retry, discard |
 //! | [`notice`] | what is told to the notifier |
@@ -28,10 +28,9 @@
 //! the journal ends, and at every moment at most one conductor works on a cluster.
 
 pub mod admin;
-pub mod answer;
-pub mod border;
-pub mod engine;
+pub mod crash_point;
 pub mod executor;
+pub mod finish;
 pub mod journal;
 pub mod keeper;
 pub mod lease;
@@ -43,14 +42,15 @@ pub mod replies;
 pub mod request_context;
 pub mod retry;
 pub mod run;
-pub mod settle;
+pub mod services;
 pub mod state;
+pub mod stored_reply;
 pub mod sweep;
 
-pub use engine::{Engine, Signals, Timing};
 pub use executor::Executor;
 pub use journal::{JournalError, Operation};
 pub use lease::Lease;
+pub use services::{OperationServices, OperationTiming, Signals};
 pub use state::State;
 
 pub use crate::workflows::OperationKind;

@@ -3,7 +3,7 @@
 //! | module | proves |
 //! |---|---|
 //! | `end_to_end` | an unmodified `openstack coe` client does all it does with Magnum, on three databases |
-//! | `crash_matrix` | `kill -9` at every border of every operation loses nothing and doubles nothing |
+//! | `crash_matrix` | `kill -9` at every crash point of every operation loses nothing and doubles nothing |
 //! | `storms` | hundreds of requests survive killed conductors, restarted brokers and databases |
 //! | `change_storm` | so do clusters that go through every kind of operation meanwhile |
 //! | `database_outage` | without its database a conductor takes no message and loses none |

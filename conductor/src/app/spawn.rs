@@ -14,7 +14,7 @@ use super::parts::Parts;
 use super::wire::Handles;
 use crate::handlers::{Acceptor, Answerer};
 use crate::http;
-use crate::operations::{Engine, Executor, sweep};
+use crate::operations::{Executor, OperationServices, sweep};
 use crate::periodic::announce::Announcer;
 use crate::periodic::certificate_removal::CertificateRemoval;
 use crate::periodic::health::{self, HealthCheck};
@@ -35,7 +35,7 @@ pub(super) async fn all(
     admin_interface(&mut parts, resources, &is_consuming);
     announcements(&mut parts, settings, resources).await?;
     let Handles {
-        engine,
+        services,
         replies,
         notifications,
     } = handles;
@@ -45,12 +45,12 @@ pub(super) async fn all(
         });
     }
     parts.spawn("answers", |stop| replies.run(stop));
-    periodic_tasks(&mut parts, settings, &engine);
-    let swept = engine.clone();
+    periodic_tasks(&mut parts, settings, &services);
+    let swept = services.clone();
     parts.spawn("sweep", |stop| sweep::run(swept, stop));
-    let executor = Executor::new(engine.clone());
+    let executor = Executor::new(services.clone());
     parts.spawn("operations", |stop| executor.run(stop));
-    let consuming = consumer(&mut parts, settings, resources, engine, is_consuming);
+    let consuming = consumer(&mut parts, settings, resources, services, is_consuming);
     Ok((parts, consuming))
 }
 
@@ -94,28 +94,28 @@ async fn announcements(
     Ok(())
 }
 
-fn periodic_tasks(parts: &mut Parts, settings: &Settings, engine: &Engine) {
+fn periodic_tasks(parts: &mut Parts, settings: &Settings, services: &OperationServices) {
     let options = &settings.conductor;
     if settings.default.periodic_enable {
         let pace = Pace::every(options.status_poll_interval, options);
-        let (db, interval) = (engine.db.clone(), pace.interval);
+        let (db, interval) = (services.db.clone(), pace.interval);
         parts.spawn("journal metrics", move |stop| {
             journal_metrics::run(db, interval, stop)
         });
         let sync = StatusSync::new(
-            engine.db.clone(),
-            engine.me.clone(),
-            Arc::clone(&engine.drivers),
-            Arc::clone(&engine.signals),
-            engine.notices.clone(),
+            services.db.clone(),
+            services.me.clone(),
+            Arc::clone(&services.drivers),
+            Arc::clone(&services.signals),
+            services.notices.clone(),
             pace,
         );
         parts.spawn("status sync", |stop| sync.run(stop));
         if let Some(interval) = settings.kubernetes.health_polling_interval {
             let check = HealthCheck::new(
-                engine.db.clone(),
-                engine.me.clone(),
-                Arc::clone(&engine.drivers),
+                services.db.clone(),
+                services.me.clone(),
+                Arc::clone(&services.drivers),
                 Pace::every(interval, options),
                 health::Timing::default(),
             );
@@ -123,20 +123,20 @@ fn periodic_tasks(parts: &mut Parts, settings: &Settings, engine: &Engine) {
         }
     }
     if !options.operation_history.is_zero() {
-        let (db, history) = (engine.db.clone(), options.operation_history);
+        let (db, history) = (services.db.clone(), options.operation_history);
         parts.spawn("journal history", move |stop| {
             journal_history::run(db, history, stop)
         });
     }
     let removal = CertificateRemoval {
-        db: engine.db.clone(),
-        me: engine.me.clone(),
-        certificates: engine.certificates.clone(),
+        db: services.db.clone(),
+        me: services.me.clone(),
+        certificates: services.certificates.clone(),
     };
     parts.spawn("certificate removal", |stop| removal.run(stop));
     let filling = KeyPoolFilling {
-        pool: engine.certificates.key_pool().clone(),
-        signals: Arc::clone(&engine.signals),
+        pool: services.certificates.key_pool().clone(),
+        signals: Arc::clone(&services.signals),
     };
     parts.spawn("pool of keys", |stop| filling.run(stop));
 }
@@ -145,7 +145,7 @@ fn consumer(
     parts: &mut Parts,
     settings: &Settings,
     resources: &Resources,
-    engine: Engine,
+    services: OperationServices,
     is_consuming: Arc<AtomicBool>,
 ) -> watch::Receiver<bool> {
     let (addressing, batch) = (Addressing::from(settings), settings.conductor.accept_batch);
@@ -162,11 +162,17 @@ fn consumer(
         let consumer = Consumer {
             server,
             transport,
-            answerer: Answerer::new(engine.db.clone(), engine.certificates),
-            acceptor: Acceptor::new(engine.db, engine.drivers, engine.key, engine.me, engine.notices),
-            answers: engine.answers,
-            monitors: engine.monitors,
-            signals: engine.signals,
+            answerer: Answerer::new(services.db.clone(), services.certificates),
+            acceptor: Acceptor::new(
+                services.db,
+                services.drivers,
+                services.key,
+                services.me,
+                services.notices,
+            ),
+            answers: services.answers,
+            monitors: services.monitors,
+            signals: services.signals,
             batch,
         };
         consumer.run(stop).await;

@@ -10,18 +10,18 @@ use super::open::Resources;
 use crate::notifications::Notifier;
 use crate::operations::monitor::CallMonitors;
 use crate::operations::notice::{self, Notice, NoticeQueue};
-use crate::operations::replies::{self, AnswerSink, Replies};
-use crate::operations::{Engine, Signals, Timing};
+use crate::operations::replies::{self, Replies, ReplySink};
+use crate::operations::{OperationServices, OperationTiming, Signals};
 use crate::rpc::TransportSink;
 use crate::workflows::choose_driver::LoadedDrivers;
 
 /// Handles, and the two parts that are at the other end of a queue in them.
 pub(super) struct Handles {
     /// What every part takes its share of.
-    pub(super) engine: Engine,
-    /// Sends what is put into `engine.answers`.
+    pub(super) services: OperationServices,
+    /// Sends what is put into `services.answers`.
     pub(super) replies: Replies,
-    /// Sends what is put into `engine.notices`; `None` where no notification driver is configured, and the queue is
+    /// Sends what is put into `services.notices`; `None` where no notification driver is configured, and the queue is
     /// off.
     pub(super) notifications: Option<Notifications>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Notifications {
 impl Handles {
     pub(super) fn wire(settings: &Settings, resources: &Resources) -> Result<Self, StartError> {
         let (database, me) = (&resources.database, &resources.me);
-        let sink: Arc<dyn AnswerSink> = Arc::new(TransportSink(Arc::clone(&resources.transport)));
+        let sink: Arc<dyn ReplySink> = Arc::new(TransportSink(Arc::clone(&resources.transport)));
         let (answers, due) = replies::queue();
         let notifier = Notifier::new(settings, database.clone(), Arc::clone(&resources.transport))
             .map_err(StartError::Notifications)?;
@@ -47,11 +47,11 @@ impl Handles {
             None => (NoticeQueue::default(), None),
         };
         let drivers = LoadedDrivers::new(resources.drivers.registry.clone(), (&settings.drivers).into());
-        let timing = Timing::new(&settings.conductor, settings.default.service_down_time);
+        let timing = OperationTiming::new(&settings.conductor, settings.default.service_down_time);
         Ok(Self {
             replies: Replies::new(database.clone(), me.clone(), Arc::clone(&sink), due),
             notifications,
-            engine: Engine {
+            services: OperationServices {
                 db: database.clone(),
                 drivers: Arc::new(drivers),
                 key: Arc::clone(&resources.key),

@@ -24,10 +24,10 @@ use tracing::{Instrument as _, Span};
 
 use super::command::Command;
 use super::plan::Plan;
-use crate::operations::answer::Caller;
 use crate::operations::journal::{JournalError, read, write};
-use crate::operations::notice::{Notice, NoticeOutcome, NoticeQueue, Told};
+use crate::operations::notice::{Notice, NoticeDetails, NoticeOutcome, NoticeQueue};
 use crate::operations::state::State;
+use crate::operations::stored_reply::Caller;
 use crate::workflows::DriverSource;
 use rows::{apply, end_reservations, new_operation};
 use snapshot::Snapshot;
@@ -215,7 +215,7 @@ impl Acceptor {
             })
             .await
             .map_err(|error| DbError::Unavailable(format!("no request can be recorded: {error}")))?;
-        self.notices.send(Notice::Told(Box::new(Told {
+        self.notices.send(Notice::Complete(Box::new(NoticeDetails {
             kind: refused.incoming.command.kind(),
             outcome: NoticeOutcome::Failure,
             cluster: refused.incoming.command.cluster().clone(),
@@ -255,9 +255,9 @@ impl Acceptor {
             .db
             .transaction(move |conn| accept_wave(conn, &wave, drivers.as_ref(), me.as_str(), tell))
             .await?;
-        let (accepted, told): (Vec<Accepted>, Vec<Option<Told>>) = decided.into_iter().unzip();
+        let (accepted, told): (Vec<Accepted>, Vec<Option<NoticeDetails>>) = decided.into_iter().unzip();
         for told in told.into_iter().flatten() {
-            self.notices.send(Notice::Told(Box::new(told)));
+            self.notices.send(Notice::Complete(Box::new(told)));
         }
         Ok(accepted)
     }
@@ -281,7 +281,7 @@ fn accept_wave(
     drivers: &dyn DriverSource,
     me: &str,
     tell: bool,
-) -> Result<Vec<(Accepted, Option<Told>)>, JournalError> {
+) -> Result<Vec<(Accepted, Option<NoticeDetails>)>, JournalError> {
     let messages: Vec<&str> = wave
         .iter()
         .filter_map(|one| one.incoming.message.as_ref().map(MessageId::as_str))

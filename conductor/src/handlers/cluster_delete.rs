@@ -2,7 +2,7 @@
 //!
 //! `DELETE_IN_PROGRESS` is written here, so from the moment of acceptance nothing else is allowed on the cluster
 //! and no status sync, ours or a Python conductor's, can make it look alive again. What waits or is being
-//! observed is cancelled; what runs is asked to stop at its next border, and the delete starts after it. A
+//! observed is cancelled; what runs is asked to stop at its next step boundary, and the delete starts after it. A
 //! second delete joins the first, unless that one is only being observed: then it is called anew, because
 //! that is what a user who deletes again wants.
 
@@ -31,7 +31,7 @@ pub fn plan(uuid: &ClusterUuid, view: &View) -> Plan {
                 deleting.id
             )),
             writes: Writes {
-                hasten: (deleting.state == State::Retrying).then(|| deleting.clone()),
+                make_due: (deleting.state == State::Retrying).then(|| deleting.clone()),
                 ..Writes::default()
             },
         };
@@ -131,7 +131,7 @@ mod tests {
                 ),
             );
             assert_eq!(matches!(plan.verdict, Verdict::Merge(_)), merged, "{state}");
-            assert_eq!(plan.writes.hasten.is_some(), state == State::Retrying);
+            assert_eq!(plan.writes.make_due.is_some(), state == State::Retrying);
             assert_eq!(plan.writes.cancel.len(), usize::from(state == State::Observing));
         }
     }

@@ -98,7 +98,7 @@ pub fn plan_delete(cluster: &ClusterUuid, uuid: &NodeGroupUuid, view: &View) -> 
                 deleting.id
             )),
             writes: Writes {
-                hasten: (deleting.state == State::Retrying).then(|| deleting.clone()),
+                make_due: (deleting.state == State::Retrying).then(|| deleting.clone()),
                 ..Writes::default()
             },
         };

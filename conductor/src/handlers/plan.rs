@@ -80,10 +80,10 @@ pub struct Writes {
     pub group: Option<Box<(NodeGroup, NodeGroup)>>,
     /// Operations that are not run any more.
     pub cancel: Vec<OpenOperation>,
-    /// Running operations that are to stop at their next border.
+    /// Running operations that are to stop at their next step boundary.
     pub stop: Vec<OpenOperation>,
     /// An operation whose next attempt is due now instead of later.
-    pub hasten: Option<OpenOperation>,
+    pub make_due: Option<OpenOperation>,
     /// The driver found for the operation, when it could be found.
     pub driver: Option<DriverRef>,
 }

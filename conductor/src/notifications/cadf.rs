@@ -11,7 +11,7 @@ use magnum_common::ids::ClusterUuid;
 use magnum_common::model::{Cluster, NodeGroup, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::operations::notice::{NoticeOutcome, Seen};
+use crate::operations::notice::{ClusterSnapshot, NoticeOutcome};
 use crate::workflows::OperationKind;
 
 const CLUSTER: &str = "service/magnum/cluster";
@@ -26,7 +26,7 @@ pub struct Event<'a> {
     /// The cluster.
     pub cluster: &'a ClusterUuid,
     /// Its data.
-    pub seen: Option<&'a Seen>,
+    pub seen: Option<&'a ClusterSnapshot>,
     /// Who asked.
     pub context: &'a RequestContext,
     /// Why it was refused.
@@ -73,7 +73,7 @@ fn target(event: &Event<'_>) -> Value {
     target.insert("id".into(), json!(event.cluster.as_str()));
     target.insert("typeURI".into(), json!(CLUSTER));
     let mut attachments = Vec::new();
-    if let Some(Seen { cluster, node_groups }) = event.seen {
+    if let Some(ClusterSnapshot { cluster, node_groups }) = event.seen {
         if let Some(name) = &cluster.name {
             target.insert("name".into(), json!(name));
         }

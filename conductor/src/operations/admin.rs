@@ -5,9 +5,9 @@
 use magnum_common::model::{ClusterStatus, Outcome};
 use magnum_db::AnyConnection;
 
+use super::finish;
 use super::journal::rows::EventRow;
 use super::journal::{JournalError, Operation, OperationRow, read, write};
-use super::settle;
 use super::state::State;
 use crate::store;
 use crate::workflows::Args;
@@ -56,7 +56,7 @@ pub fn retry(conn: &mut AnyConnection, uuid: &str, by: &str) -> Result<&'static 
     let operation = Operation::try_from(row).map_err(JournalError::from)?;
     match operation.state {
         State::Retrying => {
-            if !write::hasten(conn, operation.row, Some(by))? {
+            if !write::make_due(conn, operation.row, Some(by))? {
                 return Err(AdminError::Journal(JournalError::Stale));
             }
             Ok("the next attempt is due now")
@@ -113,7 +113,7 @@ fn reopen(conn: &mut AnyConnection, operation: &Operation) -> Result<Args, Admin
 }
 
 /// Gives an operation up. One that waits ends as cancelled and its cluster as `*_FAILED`; one that runs is asked
-/// to stop at its next border; a failed one leaves the list of failures.
+/// to stop at its next step boundary; a failed one leaves the list of failures.
 pub fn discard(
     conn: &mut AnyConnection,
     uuid: &str,
@@ -131,7 +131,7 @@ pub fn discard(
     match state {
         State::Queued | State::Retrying | State::Observing => {
             match Operation::try_from(row) {
-                Ok(operation) => settle::give_up(conn, &operation, State::Cancelled, reason, by)?,
+                Ok(operation) => finish::give_up(conn, &operation, State::Cancelled, reason, by)?,
                 // Unreadable ones must be discardable too; their cluster cannot be told from here.
                 Err(_) => write::end(conn, number, state, State::Cancelled, Some(reason), Some(by))?,
             }
@@ -139,7 +139,7 @@ pub fn discard(
         }
         State::Running => {
             write::request_stop(conn, number, Some(by), reason)?;
-            Ok("asked to stop at its next border")
+            Ok("asked to stop at its next step boundary")
         }
         State::Failed => {
             write::end(conn, number, state, State::Cancelled, Some(reason), Some(by))?;

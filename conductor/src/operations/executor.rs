@@ -4,7 +4,7 @@
 //! an operation accepted by a conductor that then died, and a lease that expired are all found by the same
 //! query. There is no recovery mode; starting is claiming.
 //!
-//! Shutdown: claiming stops at once; running steps get [`super::Timing::shutdown`] to reach a border, where
+//! Shutdown: claiming stops at once; running steps get [`super::OperationTiming::shutdown`] to reach a step boundary, where
 //! they give their lease back; then the rest is stopped, and gives its lease back too.
 
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::border::{Border, reached};
-use super::engine::Engine;
+use super::crash_point::{self, CrashPoint};
 use super::journal::{JournalError, OperationRow};
 use super::lease::{self, Candidate, Lease};
 use super::run::{self, Stops};
+use super::services::OperationServices;
 
 /// How many candidates beyond the free slots are looked at: conductors that wake together then pick different
 /// ones more often.
@@ -29,7 +29,7 @@ const SPARE_CANDIDATES: usize = 32;
 
 /// Runs operations until it is told to stop.
 pub struct Executor {
-    engine: Engine,
+    services: OperationServices,
     running: JoinSet<()>,
     stops: Stops,
     trouble: Delays,
@@ -37,9 +37,9 @@ pub struct Executor {
 
 impl Executor {
     /// An executor that has not begun.
-    pub fn new(engine: Engine) -> Self {
+    pub fn new(services: OperationServices) -> Self {
         Self {
-            engine,
+            services,
             running: JoinSet::new(),
             stops: Stops::default(),
             trouble: RetryPolicy {
@@ -54,7 +54,7 @@ impl Executor {
 
     /// Claims and runs until `shutdown`, then drains.
     pub async fn run(mut self, shutdown: CancellationToken) {
-        let signals = Arc::clone(&self.engine.signals);
+        let signals = Arc::clone(&self.services.signals);
         while !shutdown.is_cancelled() {
             let woken = signals.work.notified();
             let pause = self.fill().await;
@@ -72,7 +72,7 @@ impl Executor {
     /// Claims until all slots are taken or nothing is left. Returns how long to wait for something new.
     async fn fill(&mut self) -> Duration {
         while self.running.try_join_next().is_some() {}
-        while self.running.len() < self.engine.timing.workers {
+        while self.running.len() < self.services.timing.workers {
             match self.claim_some().await {
                 Ok(0) => {
                     self.trouble.reset();
@@ -87,15 +87,15 @@ impl Executor {
             }
         }
         // Full: a slot that comes free wakes the loop.
-        self.engine.timing.poll
+        self.services.timing.poll
     }
 
     async fn claim_some(&mut self) -> Result<usize, JournalError> {
-        let free = self.engine.timing.workers.saturating_sub(self.running.len());
-        let drivers = self.engine.drivers.loaded();
+        let free = self.services.timing.workers.saturating_sub(self.running.len());
+        let drivers = self.services.drivers.loaded();
         let limit = i64::try_from(free + SPARE_CANDIDATES).unwrap_or(i64::MAX);
         let mut candidates = self
-            .engine
+            .services
             .db
             .transaction(move |conn| lease::candidates(conn, &drivers, limit))
             .await?;
@@ -106,9 +106,9 @@ impl Executor {
         for candidate in candidates.into_iter().take(free) {
             if let Some((lease, row)) = self.claim(candidate).await? {
                 claimed += 1;
-                reached(&row.kind, "claim", Border::AfterCommit).await;
+                crash_point::reach(&row.kind, "claim", CrashPoint::AfterCommit).await;
                 self.running.spawn(run::operation(
-                    self.engine.clone(),
+                    self.services.clone(),
                     self.stops.clone(),
                     lease,
                     row,
@@ -119,10 +119,10 @@ impl Executor {
     }
 
     async fn claim(&self, candidate: Candidate) -> Result<Option<(Lease, OperationRow)>, JournalError> {
-        let (me, term) = (self.engine.me.clone(), self.engine.timing.lease);
+        let (me, term) = (self.services.me.clone(), self.services.timing.lease);
         let sent = Instant::now();
         let claimed = self
-            .engine
+            .services
             .db
             .transaction(move |conn| lease::claim(conn, &candidate, &me, term, sent))
             .await;
@@ -133,8 +133,8 @@ impl Executor {
     }
 
     async fn until_due(&self) -> Duration {
-        let poll = self.engine.timing.poll;
-        match self.engine.db.transaction(lease::next_due_in_ms).await {
+        let poll = self.services.timing.poll;
+        match self.services.db.transaction(lease::next_due_in_ms).await {
             Ok(Some(due)) => Duration::from_millis(due.unsigned_abs()).clamp(Duration::from_millis(20), poll),
             Ok(None) => poll,
             Err(error) => {
@@ -150,21 +150,21 @@ impl Executor {
         }
         tracing::info!(
             running = self.running.len(),
-            "waiting for running operations to reach a border"
+            "waiting for running operations to reach a step boundary"
         );
-        self.stops.at_border.cancel();
+        self.stops.at_step_boundary.cancel();
         let all = async { while self.running.join_next().await.is_some() {} };
-        if timeout(self.engine.timing.shutdown, all).await.is_ok() {
+        if timeout(self.services.timing.shutdown, all).await.is_ok() {
             return;
         }
         tracing::warn!(
             running = self.running.len(),
-            "stopping operations that did not reach a border in time; another conductor goes on with them"
+            "stopping operations that did not reach a step boundary in time; another conductor goes on with them"
         );
         self.stops.now.cancel();
         // Stopping a driver and giving the lease back takes little; what does not end is left to lease expiry.
         let all = async { while self.running.join_next().await.is_some() {} };
-        if timeout(self.engine.timing.lease, all).await.is_err() {
+        if timeout(self.services.timing.lease, all).await.is_err() {
             self.running.abort_all();
         }
     }

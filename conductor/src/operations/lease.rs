@@ -204,7 +204,7 @@ pub fn is_collision(error: &JournalError) -> bool {
 /// What a worker learns whenever it touches its operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fenced {
-    /// A delete, or an operator, wants this operation to stop at its next border.
+    /// A delete, or an operator, wants this operation to stop at its next step boundary.
     pub stop_requested: bool,
 }
 

@@ -11,11 +11,11 @@ use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
 use magnum_db::{AnyConnection, DbError};
 
-use super::engine::Timing;
+use super::finish;
 use super::journal::{JournalError, Operation, Unreadable, fenced, read};
 use super::lease::Lease;
 use super::retry::{self, Failure, FailureClass, History};
-use super::settle;
+use super::services::OperationTiming;
 use super::state::State;
 use crate::store;
 use crate::workflows::start::{Start, start};
@@ -64,7 +64,7 @@ pub fn begin(
     lease: &Lease,
     operation: &Operation,
     step: Step,
-    timing: &Timing,
+    timing: &OperationTiming,
 ) -> Result<Begin, JournalError> {
     match read_material(conn, lease, operation, step, timing) {
         Ok(material) => Ok(Begin::Go(Box::new(material))),
@@ -103,15 +103,15 @@ fn read_material(
     lease: &Lease,
     operation: &Operation,
     step: Step,
-    timing: &Timing,
+    timing: &OperationTiming,
 ) -> Result<Material, NotBegun> {
     if fenced::intent(conn, lease, step)?.stop_requested {
-        return Err(Begin::Ended(settle::stopped(conn, lease, operation)?).into());
+        return Err(Begin::Ended(finish::stopped(conn, lease, operation)?).into());
     }
     let time_left = time_left(conn, lease, operation, timing)?;
     let panics = panics(conn, operation, &timing.limits)?;
     let Some(cluster) = store::clusters::find(conn, &operation.cluster)? else {
-        return Err(Begin::Ended(settle::cluster_gone(conn, lease, operation)?).into());
+        return Err(Begin::Ended(finish::cluster_gone(conn, lease, operation)?).into());
     };
     let node_groups = store::node_groups::of(conn, &operation.cluster)?;
     let (mut cluster, node_groups, started) = if operation.args.started.is_some() {
@@ -142,7 +142,7 @@ fn time_left(
     conn: &mut AnyConnection,
     lease: &Lease,
     operation: &Operation,
-    timing: &Timing,
+    timing: &OperationTiming,
 ) -> Result<Option<Duration>, NotBegun> {
     let left_ms = fenced::start_deadline(conn, lease, timing.time_limit(&operation.args))?;
     if left_ms.is_some_and(|left| left <= 0) {
@@ -189,7 +189,7 @@ fn start_now(
         Err(fault) => {
             let group_gone = fault.exception == Exception::NodeGroupNotFound;
             if group_gone && operation.args.work.removed_group().is_some() {
-                return Err(Begin::Ended(settle::group_gone(conn, lease, operation)?).into());
+                return Err(Begin::Ended(finish::group_gone(conn, lease, operation)?).into());
             }
             Err(Begin::Refuse(fault).into())
         }

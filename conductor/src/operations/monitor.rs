@@ -20,7 +20,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::journal::{JournalError, read};
-use super::replies::AnswerSink;
+use super::replies::ReplySink;
 
 /// The monitored calls of this process.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub struct CallMonitors(Arc<Inner>);
 
 struct Inner {
     db: Database,
-    sink: Arc<dyn AnswerSink>,
+    sink: Arc<dyn ReplySink>,
     watched: Mutex<HashSet<OperationId>>,
     stop: CancellationToken,
     _stops_with_the_last_handle: DropGuard,
@@ -36,7 +36,7 @@ struct Inner {
 
 impl CallMonitors {
     /// None yet.
-    pub fn new(db: Database, sink: Arc<dyn AnswerSink>) -> Self {
+    pub fn new(db: Database, sink: Arc<dyn ReplySink>) -> Self {
         let stop = CancellationToken::new();
         Self(Arc::new(Inner {
             db,
@@ -78,7 +78,7 @@ impl Inner {
 
 async fn send(
     db: &Database,
-    sink: &dyn AnswerSink,
+    sink: &dyn ReplySink,
     operation: &OperationId,
     caller: &ReplyAddress,
     period: Duration,

@@ -27,7 +27,7 @@ pub enum NoticeOutcome {
 
 /// A cluster as whoever tells saw it: it may be gone when the notification is written.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub struct ClusterSnapshot {
     /// The cluster.
     pub cluster: Cluster,
     /// Its node groups.
@@ -38,19 +38,19 @@ pub struct Seen {
 #[derive(Debug, Clone)]
 pub enum Notice {
     /// All that is needed stands here.
-    Told(Box<Told>),
+    Complete(Box<NoticeDetails>),
     /// The operation has ended; the journal knows how.
     Ended {
         /// Which.
         operation: OperationId,
         /// Its cluster, as the operation last saw it.
-        seen: Option<Box<Seen>>,
+        seen: Option<Box<ClusterSnapshot>>,
     },
 }
 
 /// A notice that needs no look at the journal.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct NoticeDetails {
     /// What was asked for.
     pub kind: OperationKind,
     /// How it stands.
@@ -58,7 +58,7 @@ pub struct Told {
     /// The cluster asked for.
     pub cluster: ClusterUuid,
     /// The cluster, where it exists and its user may see it.
-    pub seen: Option<Seen>,
+    pub seen: Option<ClusterSnapshot>,
     /// Who asked.
     pub context: RequestContext,
     /// Why it was refused.

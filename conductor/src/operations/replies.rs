@@ -18,9 +18,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use tracing::field::Empty;
 
-use super::answer::{Answer, Caller, Recorded};
-use super::border::{Border, reached};
+use super::crash_point::{self, CrashPoint};
 use super::journal::{EventKind, JournalError, OperationRow, read, write};
+use super::stored_reply::{Caller, Reply, StoredReply};
 
 /// Answers on their way in this process. What does not fit is found by the sweep.
 const QUEUE: usize = 4096;
@@ -30,9 +30,9 @@ const PARALLEL: usize = 64;
 
 /// How answers leave; implemented by the RPC side.
 #[async_trait]
-pub trait AnswerSink: Send + Sync {
+pub trait ReplySink: Send + Sync {
     /// Publishes one answer.
-    async fn answer(&self, to: &ReplyAddress, answer: &Answer) -> Result<(), PublishError>;
+    async fn answer(&self, to: &ReplyAddress, answer: &Reply) -> Result<(), PublishError>;
 
     /// Publishes a sign of life.
     async fn alive(&self, to: &ReplyAddress) -> Result<(), PublishError>;
@@ -40,9 +40,9 @@ pub trait AnswerSink: Send + Sync {
 
 /// Where the rest of the conductor drops operations whose answer is due.
 #[derive(Debug, Clone)]
-pub struct AnswerQueue(mpsc::Sender<OperationId>);
+pub struct ReplyQueue(mpsc::Sender<OperationId>);
 
-impl AnswerQueue {
+impl ReplyQueue {
     /// Sends the answer soon. Never waits.
     pub fn send(&self, operation: &OperationId) {
         if self.0.try_send(operation.clone()).is_err() {
@@ -55,14 +55,14 @@ impl AnswerQueue {
 pub struct Replies {
     db: Database,
     me: ConductorId,
-    sink: Arc<dyn AnswerSink>,
+    sink: Arc<dyn ReplySink>,
     due: mpsc::Receiver<OperationId>,
 }
 
 /// A queue and its other end.
-pub fn queue() -> (AnswerQueue, mpsc::Receiver<OperationId>) {
+pub fn queue() -> (ReplyQueue, mpsc::Receiver<OperationId>) {
     let (sender, receiver) = mpsc::channel(QUEUE);
-    (AnswerQueue(sender), receiver)
+    (ReplyQueue(sender), receiver)
 }
 
 impl Replies {
@@ -70,7 +70,7 @@ impl Replies {
     pub fn new(
         db: Database,
         me: ConductorId,
-        sink: Arc<dyn AnswerSink>,
+        sink: Arc<dyn ReplySink>,
         due: mpsc::Receiver<OperationId>,
     ) -> Self {
         Self { db, me, sink, due }
@@ -110,7 +110,7 @@ enum SendError {
 async fn send(
     db: &Database,
     me: &ConductorId,
-    sink: &dyn AnswerSink,
+    sink: &dyn ReplySink,
     operation: &OperationId,
 ) -> Result<(), SendError> {
     let id = operation.clone();
@@ -136,10 +136,10 @@ async fn send(
 async fn send_of(
     db: &Database,
     me: &ConductorId,
-    sink: &dyn AnswerSink,
+    sink: &dyn ReplySink,
     row: OperationRow,
 ) -> Result<(), SendError> {
-    reached(&row.kind, "reply", Border::BeforePublish).await;
+    crash_point::reach(&row.kind, "reply", CrashPoint::BeforePublish).await;
     let (event, detail) = match parts(&row) {
         Ok((address, answer)) => match sink.answer(&address, &answer).await {
             Ok(()) => (EventKind::Answered, None),
@@ -152,7 +152,7 @@ async fn send_of(
         },
         Err(detail) => (EventKind::AnswerLost, Some(detail)),
     };
-    reached(&row.kind, "reply", Border::AfterPublish).await;
+    crash_point::reach(&row.kind, "reply", CrashPoint::AfterPublish).await;
     let me = me.clone();
     db.transaction::<_, JournalError, _>(move |conn| {
         write::answered(conn, &row.uuid, event, me.as_str(), detail.as_deref())
@@ -161,12 +161,12 @@ async fn send_of(
     Ok(())
 }
 
-fn parts(row: &OperationRow) -> Result<(ReplyAddress, Answer), String> {
+fn parts(row: &OperationRow) -> Result<(ReplyAddress, Reply), String> {
     let (Some(address), Some(answer)) = (&row.reply, &row.answer) else {
         return Err("there is no reply address, or no answer".to_owned());
     };
     let caller: Caller =
         rmp_serde::from_slice(address).map_err(|error| format!("the reply address: {error}"))?;
-    let answer = Recorded::read(answer).map_err(|error| error.to_string())?;
+    let answer = StoredReply::read(answer).map_err(|error| error.to_string())?;
     Ok((caller.address(), answer))
 }

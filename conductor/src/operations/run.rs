@@ -25,15 +25,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
 
-use super::border::{Border, reached};
-use super::engine::Engine;
+use super::crash_point::{self, CrashPoint};
+use super::finish;
 use super::journal::{JournalError, Operation, OperationRow, Unreadable, fenced};
 use super::keeper::LeaseKeeper;
 use super::lease::{self, Lease};
 use super::material::{self, Begin, Material};
-use super::notice::{Notice, Seen};
+use super::notice::{ClusterSnapshot, Notice};
 use super::retry::{self, Decision, Failure, FailureClass, History};
-use super::settle;
+use super::services::OperationServices;
 use super::state::State;
 use crate::metric_definitions as metric;
 use crate::workflows::CertificateRefs;
@@ -43,14 +43,14 @@ use effect::Effect;
 /// The two ways in which the process asks its operations to stop.
 #[derive(Debug, Clone, Default)]
 pub struct Stops {
-    /// At the next border.
-    pub at_border: CancellationToken,
+    /// At the next step boundary.
+    pub at_step_boundary: CancellationToken,
     /// At once.
     pub now: CancellationToken,
 }
 
 /// Runs a claimed operation until it ends, waits for something, or is no longer ours.
-pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: OperationRow) {
+pub async fn operation(services: OperationServices, stops: Stops, lease: Lease, row: OperationRow) {
     let operation = tracing::info_span!(
         "operation",
         { field::OPERATION } = row.uuid,
@@ -62,32 +62,32 @@ pub async fn operation(engine: Engine, stops: Stops, lease: Lease, row: Operatio
     );
     trace::begin(&operation, row.trace());
     let attempt = tracing::info_span!(parent: &operation, "attempt", { field::ATTEMPT } = lease.attempt());
-    attempted(engine, stops, lease, row).instrument(attempt).await;
+    attempted(services, stops, lease, row).instrument(attempt).await;
 }
 
-async fn attempted(engine: Engine, stops: Stops, lease: Lease, row: OperationRow) {
+async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row: OperationRow) {
     let lease = Arc::new(lease);
     let is_call = row.reply.is_some();
     let seen = Arc::new(Mutex::new(None));
-    let keeper = LeaseKeeper::start(engine.db.clone(), Arc::clone(&lease));
+    let keeper = LeaseKeeper::start(services.db.clone(), Arc::clone(&lease));
     let outcome = match Operation::try_from(row) {
         Ok(operation) => {
             if let Some(caller) = &operation.reply
                 && let Some(timeout) = caller.monitor()
             {
-                engine.monitors.watch(&operation.id, &caller.address(), timeout);
+                services.monitors.watch(&operation.id, &caller.address(), timeout);
             }
             let run = Run {
                 operation: Arc::new(operation),
                 lease: Arc::clone(&lease),
                 over: keeper.over().clone(),
-                engine: engine.clone(),
+                services: services.clone(),
                 stops,
                 seen: Arc::clone(&seen),
             };
             run.walk().await
         }
-        Err(unreadable) => end_unreadable(&engine, &lease, unreadable.to_string()).await,
+        Err(unreadable) => end_unreadable(&services, &lease, unreadable.to_string()).await,
     };
     drop(keeper);
     match outcome {
@@ -95,15 +95,15 @@ async fn attempted(engine: Engine, stops: Stops, lease: Lease, row: OperationRow
             tracing::info!({ field::OPERATION_STATE } = %state, "operation moved on");
             metrics::counter!(metric::OPERATIONS_SETTLED, "state" => state.as_str()).increment(1);
             if state == State::Observing {
-                engine.signals.observing.notify_one();
+                services.signals.observing.notify_one();
             } else {
-                engine.signals.work.notify_one();
+                services.signals.work.notify_one();
             }
             if is_call {
-                engine.answers.send(lease.operation());
+                services.answers.send(lease.operation());
             }
             if !state.is_open() {
-                engine.notices.send(Notice::Ended {
+                services.notices.send(Notice::Ended {
                     operation: lease.operation().clone(),
                     seen: seen.lock().unwrap_or_else(PoisonError::into_inner).take(),
                 });
@@ -120,9 +120,13 @@ async fn attempted(engine: Engine, stops: Stops, lease: Lease, row: OperationRow
 }
 
 /// An operation that this program cannot read ends, with the reason; its cluster is left to the operator.
-async fn end_unreadable(engine: &Engine, lease: &Arc<Lease>, reason: String) -> Result<State, JournalError> {
+async fn end_unreadable(
+    services: &OperationServices,
+    lease: &Arc<Lease>,
+    reason: String,
+) -> Result<State, JournalError> {
     let lease = Arc::clone(lease);
-    engine
+    services
         .db
         .transaction(move |conn| {
             lease::fence(conn, &lease)?;
@@ -133,13 +137,13 @@ async fn end_unreadable(engine: &Engine, lease: &Arc<Lease>, reason: String) -> 
 }
 
 struct Run {
-    engine: Engine,
+    services: OperationServices,
     stops: Stops,
     operation: Arc<Operation>,
     lease: Arc<Lease>,
     over: CancellationToken,
     /// The cluster as it was when the last step began, for whoever is told of the end.
-    seen: Arc<Mutex<Option<Box<Seen>>>>,
+    seen: Arc<Mutex<Option<Box<ClusterSnapshot>>>>,
 }
 
 impl Run {
@@ -156,12 +160,12 @@ impl Run {
         }
     }
 
-    /// The step that is next, from border to border. `None`: another one follows.
+    /// The step that is next, from crash point to crash point. `None`: another one follows.
     async fn step(&mut self) -> Result<Option<State>, JournalError> {
         let step = self.operation.step;
         let kind = self.operation.kind.as_str();
-        reached(kind, step.as_str(), Border::BeforeIntent).await;
-        if self.stops.at_border.is_cancelled() {
+        crash_point::reach(kind, step.as_str(), CrashPoint::BeforeIntent).await;
+        if self.stops.at_step_boundary.is_cancelled() {
             return self.release().await.map(Some);
         }
         let material = match self.begin(step).await? {
@@ -177,9 +181,9 @@ impl Run {
             });
         }
         self.remember(&material);
-        reached(kind, step.as_str(), Border::AfterIntent).await;
+        crash_point::reach(kind, step.as_str(), CrashPoint::AfterIntent).await;
         let effect = self.effect(step, &material).await;
-        reached(kind, step.as_str(), Border::AfterEffect).await;
+        crash_point::reach(kind, step.as_str(), CrashPoint::AfterEffect).await;
         let state = match effect {
             Effect::Chosen(driver) => self.chosen(step, driver).await?,
             Effect::Certified(refs) => self.certified(step, refs).await?,
@@ -188,13 +192,13 @@ impl Run {
             Effect::Refused(fault) => Some(self.refused(fault).await?),
             Effect::Interrupted => Some(self.interrupted().await?),
         };
-        reached(kind, step.as_str(), Border::AfterResult).await;
+        crash_point::reach(kind, step.as_str(), CrashPoint::AfterResult).await;
         Ok(state)
     }
 
     fn remember(&self, material: &Material) {
-        if self.engine.notices.is_on() {
-            let seen = Seen {
+        if self.services.notices.is_on() {
+            let seen = ClusterSnapshot {
                 cluster: material.cluster.clone(),
                 node_groups: material.node_groups.clone(),
             };
@@ -224,7 +228,7 @@ impl Run {
                 Arc::clone(&self.operation),
             );
             let outcome = self
-                .engine
+                .services
                 .db
                 .transaction(move |conn| work(conn, &lease, &operation))
                 .await;
@@ -242,7 +246,7 @@ impl Run {
     }
 
     async fn begin(&self, step: Step) -> Result<Begin, JournalError> {
-        let timing = Arc::clone(&self.engine.timing);
+        let timing = Arc::clone(&self.services.timing);
         self.write(move |conn, lease, operation| material::begin(conn, lease, operation, step, &timing))
             .await
     }
@@ -313,7 +317,7 @@ impl Run {
 
     async fn returned(&self, report: DriverReport, panics: u32) -> Result<State, JournalError> {
         let written = self
-            .write(move |conn, lease, operation| settle::driver_returned(conn, lease, operation, &report))
+            .write(move |conn, lease, operation| finish::driver_returned(conn, lease, operation, &report))
             .await;
         match written {
             // Repeating the call would bring the same report, so the operation ends here.
@@ -332,7 +336,7 @@ impl Run {
             failures: self.operation.failures + 1,
             panics: panics_before + u32::from(panicked),
         };
-        let decision = retry::decide(&failure, history, &self.engine.timing.limits);
+        let decision = retry::decide(&failure, history, &self.services.timing.limits);
         Span::current().record(field::SPAN_STATUS, "ERROR");
         tracing::warn!(
             { field::FAILURES } = history.failures,
@@ -346,7 +350,7 @@ impl Run {
         self.write(move |conn, lease, operation| match &decision {
             Decision::RetryAfter(delay) => {
                 if lease::fence(conn, lease)?.stop_requested {
-                    return settle::stopped(conn, lease, operation);
+                    return finish::stopped(conn, lease, operation);
                 }
                 fenced::retry_later(conn, lease, operation.step, *delay, panicked, &failure.reason)?;
                 Ok(State::Retrying)
@@ -354,7 +358,7 @@ impl Run {
             Decision::GiveUp(reason) => {
                 lease::fence(conn, lease)?;
                 fenced::count_failure(conn, lease)?;
-                settle::failed(conn, lease, operation, &Fault::new(exception, reason))
+                finish::failed(conn, lease, operation, &Fault::new(exception, reason))
             }
         })
         .await
@@ -363,7 +367,7 @@ impl Run {
     /// Ends the operation with what its caller is told.
     async fn refused(&self, fault: Fault) -> Result<State, JournalError> {
         tracing::warn!(reason = %fault, "the operation cannot be done");
-        self.write(move |conn, lease, operation| settle::failed(conn, lease, operation, &fault))
+        self.write(move |conn, lease, operation| finish::failed(conn, lease, operation, &fault))
             .await
     }
 
@@ -377,7 +381,7 @@ impl Run {
 
     async fn release(&self) -> Result<State, JournalError> {
         let lease = Arc::clone(&self.lease);
-        self.engine
+        self.services
             .db
             .transaction(move |conn| lease::release(conn, &lease))
             .await?;

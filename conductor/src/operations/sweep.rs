@@ -15,10 +15,10 @@ use magnum_telemetry::field;
 use rand::RngExt;
 use tokio_util::sync::CancellationToken;
 
-use super::engine::Engine;
+use super::finish;
 use super::journal::{JournalError, Operation, OperationRow, read};
 use super::notice::Notice;
-use super::settle;
+use super::services::OperationServices;
 use super::state::State;
 
 /// Rows handled in one pass.
@@ -28,45 +28,45 @@ const BATCH: i64 = 100;
 const ANSWER_QUIET: Duration = Duration::from_secs(10);
 
 /// Runs until `shutdown`.
-pub async fn run(engine: Engine, shutdown: CancellationToken) {
+pub async fn run(services: OperationServices, shutdown: CancellationToken) {
     loop {
         // A little jitter, so that conductors started together do not all look at the same moment.
-        let pause = engine.timing.poll.mul_f64(rand::rng().random_range(0.8..1.2));
+        let pause = services.timing.poll.mul_f64(rand::rng().random_range(0.8..1.2));
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = shutdown.cancelled() => return,
         }
-        if let Err(error) = pass(&engine).await {
+        if let Err(error) = pass(&services).await {
             tracing::debug!(%error, "the sweep failed; it will run again");
         }
     }
 }
 
 /// One pass.
-pub async fn pass(engine: &Engine) -> Result<(), JournalError> {
-    let late = engine
+pub async fn pass(services: &OperationServices) -> Result<(), JournalError> {
+    let late = services
         .db
         .transaction(|conn| read::out_of_time(conn, BATCH))
         .await?;
     for row in late {
-        let timing = engine.timing.clone();
-        give_up(engine, row, move |operation| timing.timed_out(&operation.args)).await?;
+        let timing = services.timing.clone();
+        give_up(services, row, move |operation| timing.timed_out(&operation.args)).await?;
     }
 
     let (alive, patience) = (
-        millis(engine.timing.driver_alive),
-        millis(engine.timing.driver_patience),
+        millis(services.timing.driver_alive),
+        millis(services.timing.driver_patience),
     );
-    let orphans = engine
+    let orphans = services
         .db
         .transaction(move |conn| read::without_driver(conn, alive, patience))
         .await?;
-    let mine = engine.drivers.loaded();
+    let mine = services.drivers.loaded();
     for row in orphans {
         if row.driver.as_ref().is_some_and(|driver| mine.contains(driver)) {
             continue;
         }
-        give_up(engine, row, |operation| {
+        give_up(services, row, |operation| {
             let name = operation
                 .driver
                 .as_ref()
@@ -80,18 +80,18 @@ pub async fn pass(engine: &Engine) -> Result<(), JournalError> {
     }
 
     let quiet = millis(ANSWER_QUIET);
-    let unsent = engine
+    let unsent = services
         .db
         .transaction(move |conn| read::answers_due(conn, quiet, BATCH))
         .await?;
     for row in unsent {
-        engine.answers.send(&OperationId::new(row.uuid));
+        services.answers.send(&OperationId::new(row.uuid));
     }
     Ok(())
 }
 
 async fn give_up(
-    engine: &Engine,
+    services: &OperationServices,
     row: OperationRow,
     reason: impl Fn(&Operation) -> String + Send + 'static,
 ) -> Result<(), JournalError> {
@@ -102,20 +102,20 @@ async fn give_up(
             return Ok(());
         }
     };
-    let (id, me) = (operation.id.clone(), engine.me.clone());
-    let ended = engine
+    let (id, me) = (operation.id.clone(), services.me.clone());
+    let ended = services
         .db
         .transaction(move |conn| {
             let reason = reason(&operation);
-            settle::give_up(conn, &operation, State::Failed, &reason, me.as_str())
+            finish::give_up(conn, &operation, State::Failed, &reason, me.as_str())
         })
         .await;
     match ended {
         Ok(()) => {
             tracing::warn!({ field::OPERATION } = %id, "operation given up by the sweep");
-            engine.signals.work.notify_one();
-            engine.answers.send(&id);
-            engine.notices.send(Notice::Ended {
+            services.signals.work.notify_one();
+            services.answers.send(&id);
+            services.notices.send(Notice::Ended {
                 operation: id,
                 seen: None,
             });

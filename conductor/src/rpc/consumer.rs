@@ -19,14 +19,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
-use super::direct::{Direct, Owed};
+use super::direct::{Direct, PendingMessage};
 use crate::handlers::accept::waves;
 use crate::handlers::{Accepted, Acceptor, Answerer, Incoming};
 use crate::metric_definitions as metric;
-use crate::operations::border::{Border, reached};
-use crate::operations::engine::Signals;
+use crate::operations::crash_point::{self, CrashPoint};
 use crate::operations::monitor::CallMonitors;
-use crate::operations::replies::AnswerQueue;
+use crate::operations::replies::ReplyQueue;
+use crate::operations::services::Signals;
 
 /// An outage shorter than this is not worth a warning.
 const QUIET_OUTAGE: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ pub struct Consumer {
     /// The way into the journal.
     pub acceptor: Acceptor,
     /// Answers of recorded calls.
-    pub answers: AnswerQueue,
+    pub answers: ReplyQueue,
     /// Signs of life until then.
     pub monitors: CallMonitors,
     /// Tells the executor.
@@ -103,14 +103,14 @@ impl Consumer {
 struct Recorder {
     flow: ConsumerControl,
     acceptor: Acceptor,
-    answers: AnswerQueue,
+    answers: ReplyQueue,
     monitors: CallMonitors,
     signals: Arc<Signals>,
 }
 
 impl Recorder {
     /// Records a batch, wave by wave. `false`: the process stops and the rest was given back.
-    async fn accept(&self, owed: Vec<Owed>, shutdown: &CancellationToken) -> bool {
+    async fn accept(&self, owed: Vec<PendingMessage>, shutdown: &CancellationToken) -> bool {
         let (incoming, deliveries): (Vec<_>, Vec<_>) = owed
             .into_iter()
             .map(|owed| (owed.incoming, owed.delivery))
@@ -118,7 +118,12 @@ impl Recorder {
         let mut deliveries = deliveries.into_iter();
         for wave in waves(incoming) {
             for one in &wave {
-                reached(one.command.kind().as_str(), "accept", Border::BeforeTransaction).await;
+                crash_point::reach(
+                    one.command.kind().as_str(),
+                    "accept",
+                    CrashPoint::BeforeTransaction,
+                )
+                .await;
             }
             let accepting: Vec<Span> = wave
                 .iter()
@@ -135,7 +140,7 @@ impl Recorder {
             };
             drop(accepting);
             for one in &wave {
-                reached(one.command.kind().as_str(), "accept", Border::AfterCommit).await;
+                crash_point::reach(one.command.kind().as_str(), "accept", CrashPoint::AfterCommit).await;
             }
             for ((one, accepted), delivery) in wave.into_iter().zip(accepted).zip(deliveries.by_ref()) {
                 let span = one.span.clone();

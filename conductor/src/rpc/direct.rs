@@ -21,7 +21,7 @@ use crate::handlers::question::{Answerer, Question};
 const MOST: usize = 256;
 
 /// A message that is to be recorded, and its delivery.
-pub(super) struct Owed {
+pub(super) struct PendingMessage {
     pub(super) incoming: Incoming,
     pub(super) delivery: Delivery,
 }
@@ -52,7 +52,7 @@ impl Direct {
     }
 
     /// What needs no journal is dealt with; what does comes back.
-    pub(super) async fn sort(&self, message: Message) -> Option<Owed> {
+    pub(super) async fn sort(&self, message: Message) -> Option<PendingMessage> {
         let Message { request, delivery } = message;
         let address = request.reply.clone();
         let span = span_of(&request);
@@ -65,7 +65,7 @@ impl Direct {
                     span,
                     ..*incoming
                 };
-                return Some(Owed { incoming, delivery });
+                return Some(PendingMessage { incoming, delivery });
             }
             Routed::Ask(question) => self.ask(address, question, delivery).instrument(span).await,
             Routed::Fault(fault) => self.refuse(address, fault, delivery).instrument(span).await,

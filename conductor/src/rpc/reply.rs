@@ -5,16 +5,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use magnum_rpc::{self as rpc, PublishError, ReplyAddress, Transport};
 
-use crate::operations::answer::Answer;
-use crate::operations::replies::AnswerSink;
+use crate::operations::replies::ReplySink;
+use crate::operations::stored_reply::Reply;
 
 /// Sends answers of recorded calls through the transport.
 #[derive(Clone)]
 pub struct TransportSink(pub Arc<dyn Transport>);
 
 #[async_trait]
-impl AnswerSink for TransportSink {
-    async fn answer(&self, to: &ReplyAddress, answer: &Answer) -> Result<(), PublishError> {
+impl ReplySink for TransportSink {
+    async fn answer(&self, to: &ReplyAddress, answer: &Reply) -> Result<(), PublishError> {
         let outcome = match answer {
             Ok(value) => Ok(value.clone()),
             Err(fault) => Err(fault),

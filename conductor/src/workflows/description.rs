@@ -39,7 +39,7 @@ pub struct Description {
     /// What the cluster was not when the time was over.
     pub timed_out_as: &'static str,
     /// The answer to a call that goes well.
-    pub answer: AnswerValue,
+    pub answer: ReplyValue,
     /// The end of the notification's event type, and CADF's word for the action.
     pub notification: &'static str,
 }
@@ -115,7 +115,7 @@ impl TimeLimit {
 
 /// What a call is answered with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerValue {
+pub enum ReplyValue {
     /// The cluster, as its row is then.
     Cluster,
     /// The node group, as its row is then.

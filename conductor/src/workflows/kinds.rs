@@ -28,7 +28,7 @@ use magnum_common::model::status::UnknownText;
 use magnum_common::model::{Action, ClusterStatus, Outcome};
 use serde::{Deserialize, Serialize};
 
-use super::description::{AnswerValue, Description, GroupStatuses, Step, Workflow};
+use super::description::{Description, GroupStatuses, ReplyValue, Step, Workflow};
 
 pub use cluster_create::ClusterCreate;
 pub use cluster_delete::ClusterDelete;
@@ -120,7 +120,7 @@ impl OperationKind {
 
     /// Whether a call of it is answered as soon as it is in the journal.
     pub const fn is_answered_when_accepted(self) -> bool {
-        matches!(self.description().answer, AnswerValue::Accepted)
+        matches!(self.description().answer, ReplyValue::Accepted)
     }
 
     /// The steps, in order.

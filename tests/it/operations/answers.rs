@@ -47,7 +47,7 @@ on_every_database! {
 
         let again = conductor.acceptor.accept(vec![asked]).await.unwrap().remove(0);
         assert_eq!(again, Accepted::Known { operation: operation.clone(), answered: true });
-        conductor.engine.answers.send(&operation);
+        conductor.services.answers.send(&operation);
         let answers = sent(&world, 2).await;
         assert_eq!(answers[0], answers[1]);
         assert_eq!(world.driver.calls().len(), 1, "answered again, not executed again");
@@ -75,7 +75,7 @@ on_every_database! {
         *world.sink.fail.lock().unwrap() = None;
         // The sweep leaves young answers to the conductor that made them.
         database.execute("UPDATE conductor_operation SET updated_ms = 0").await.unwrap();
-        sweep::pass(&conductor.engine).await.unwrap();
+        sweep::pass(&conductor.services).await.unwrap();
         sent(&world, 1).await;
     }
 
@@ -85,14 +85,14 @@ on_every_database! {
         let transport = rpc::connect_with(options.clone(), "test").unwrap();
         let conductor = world.conductor("one");
         let (answers, due) = magnum_conductor::operations::replies::queue();
-        let mut engine = conductor.engine.clone();
-        engine.answers = answers.clone();
+        let mut services = conductor.services.clone();
+        services.answers = answers.clone();
         let sink = std::sync::Arc::new(TransportSink(transport.clone()));
         let stop = CancellationToken::new();
         let replies = magnum_conductor::operations::replies::Replies::new(
-            world.db.clone(), engine.me.clone(), sink, due);
+            world.db.clone(), services.me.clone(), sink, due);
         let replies = tokio::spawn(replies.run(CancellationToken::new()));
-        let executor = tokio::spawn(magnum_conductor::operations::Executor::new(engine.clone()).run(stop.clone()));
+        let executor = tokio::spawn(magnum_conductor::operations::Executor::new(services.clone()).run(stop.clone()));
         conductor.stop.cancel();
         let consumer = Consumer {
             server: RpcServer::start(transport.clone(), &options, "server-1").await.unwrap(),
@@ -100,8 +100,8 @@ on_every_database! {
             answerer: world.answerer(),
             acceptor: conductor.acceptor.clone(),
             answers,
-            monitors: engine.monitors.clone(),
-            signals: engine.signals.clone(),
+            monitors: services.monitors.clone(),
+            signals: services.signals.clone(),
             batch: 64,
         };
         let consumer = tokio::spawn(consumer.run(stop.clone()));

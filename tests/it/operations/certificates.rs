@@ -5,7 +5,7 @@ use magnum_common::error::Exception;
 use magnum_common::ids::{ClusterUuid, ConductorId};
 use magnum_common::model::{Cluster, ClusterStatus};
 use magnum_conductor::operations::State;
-use magnum_conductor::operations::answer::Recorded;
+use magnum_conductor::operations::stored_reply::StoredReply;
 use magnum_conductor::periodic::certificate_removal::CertificateRemoval;
 use magnum_driver_api::{DriverError, DriverReport};
 use magnum_tests::fake_driver::Act;
@@ -85,7 +85,7 @@ on_every_database! {
         assert_eq!(after.status, Some(ClusterStatus::UpdateComplete));
         let seen: Vec<_> = world.driver.calls().into_iter().skip(1).map(|call| call.ca_cert_ref).collect();
         assert_eq!(seen, vec![Some(new[0].clone()); 2]);
-        let answer = Recorded::read(done.answer.as_deref().unwrap()).unwrap().unwrap();
+        let answer = StoredReply::read(done.answer.as_deref().unwrap()).unwrap().unwrap();
         assert_eq!(answer["magnum_object.data"]["ca_cert_ref"], new[0].as_str());
         world.nothing_is_open().await;
     }
@@ -136,12 +136,12 @@ on_every_database! {
             let done = world.reaches(&operation, State::Failed).await;
             let after = row(&world, &cluster).await;
             assert_eq!((refs(&after), after.status), (refs(&before), status));
-            assert!(Recorded::read(done.answer.as_deref().unwrap()).unwrap().is_err());
+            assert!(StoredReply::read(done.answer.as_deref().unwrap()).unwrap().is_err());
         }
         // Not from a failed cluster.
         let refused = world.record(as_call(rotate_ca(&cluster))).await;
         let answer = world.row(&refused).await.answer.unwrap();
-        assert_eq!(Recorded::read(&answer).unwrap().unwrap_err().exception, Exception::NotSupported);
+        assert_eq!(StoredReply::read(&answer).unwrap().unwrap_err().exception, Exception::NotSupported);
         world.nothing_is_open().await;
     }
 }

@@ -3,9 +3,9 @@
 use magnum_common::error::Exception;
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::{ClusterStatus, NodeGroup};
-use magnum_conductor::operations::answer::Recorded;
 use magnum_conductor::operations::journal::OperationRow;
-use magnum_conductor::operations::{State, settle};
+use magnum_conductor::operations::stored_reply::StoredReply;
+use magnum_conductor::operations::{State, finish};
 use magnum_conductor::store;
 use magnum_driver_api::{DriverError, DriverReport};
 use magnum_tests::fake_driver::{Act, Gate};
@@ -43,7 +43,7 @@ fn fails(reason: &str) -> Act {
 }
 
 fn raised(row: &OperationRow) -> Exception {
-    Recorded::read(row.answer.as_deref().expect("an answer"))
+    StoredReply::read(row.answer.as_deref().expect("an answer"))
         .expect("readable")
         .expect_err("an exception")
         .exception
@@ -167,7 +167,7 @@ on_every_database! {
         let seen = cluster.clone();
         world.read(move |conn| {
             store::clusters::set_status(conn, &seen, Some(S::UpdateInProgress), S::UpdateComplete, None)?;
-            settle::observed(conn, &seen, S::UpdateComplete, None)
+            finish::observed(conn, &seen, S::UpdateComplete, None)
         }).await;
         world.reaches(&deleting, State::Succeeded).await;
         assert_eq!(group(&world, &cluster, "pool").await, None);
@@ -186,7 +186,7 @@ on_every_database! {
         let operation = world.record(as_call(upgrade(&cluster, &worker(&world, &cluster).await, "t-2"))).await;
         conductor.wake();
         let row = world.reaches(&operation, State::Succeeded).await;
-        let answer = Recorded::read(row.answer.as_deref().unwrap()).unwrap().unwrap();
+        let answer = StoredReply::read(row.answer.as_deref().unwrap()).unwrap().unwrap();
         assert_eq!(answer["magnum_object.data"]["cluster_template_id"], "t-2");
         assert_eq!(answer["magnum_object.data"]["status"], "UPDATE_COMPLETE");
         assert_eq!(world.cluster(&cluster).await.unwrap().cluster_template_id.as_str(), "t-2");
@@ -228,7 +228,7 @@ on_every_database! {
         assert_eq!(status(&world, &cluster).await, Some(S::CreateComplete), "it has not started");
         gate.open();
         let row = world.reaches(&rotating, State::Succeeded).await;
-        assert_eq!(Recorded::read(row.answer.as_deref().unwrap()).unwrap(), Ok(serde_json::Value::Null));
+        assert_eq!(StoredReply::read(row.answer.as_deref().unwrap()).unwrap(), Ok(serde_json::Value::Null));
         world.reaches(&resizing, State::Succeeded).await;
 
         world.driver.then(fails("the user is gone"));
@@ -251,7 +251,7 @@ on_every_database! {
         let seen = cluster.clone();
         world.read(move |conn| {
             store::clusters::set_status(conn, &seen, Some(S::UpdateInProgress), S::UpdateComplete, None)?;
-            settle::observed(conn, &seen, S::UpdateComplete, None)
+            finish::observed(conn, &seen, S::UpdateComplete, None)
         }).await;
         world.reaches(&rotating, State::Succeeded).await;
         world.nothing_is_open().await;

@@ -4,8 +4,8 @@ use magnum_common::ids::ClusterUuid;
 use magnum_common::model::{ClusterStatus, RebootType};
 use magnum_conductor::handlers::Command;
 use magnum_conductor::operations::State;
-use magnum_conductor::operations::answer::Recorded;
 use magnum_conductor::operations::journal::OperationRow;
+use magnum_conductor::operations::stored_reply::StoredReply;
 use magnum_conductor::workflows::kinds::{ClusterReboot, ClusterRebuild};
 use magnum_driver_api::DriverError;
 use magnum_tests::fake_driver::{Act, Gate};
@@ -43,7 +43,7 @@ fn fails(reason: &str) -> Act {
 
 fn is_answered_with_null(row: &OperationRow) -> bool {
     let answer = row.answer.as_deref().expect("an answer");
-    Recorded::read(answer).expect("readable") == Ok(Value::Null)
+    StoredReply::read(answer).expect("readable") == Ok(Value::Null)
 }
 
 async fn statuses(world: &World, cluster: &ClusterUuid) -> (Option<S>, Vec<Option<S>>) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::ClusterStatus;
 use magnum_conductor::handlers::Command;
-use magnum_conductor::operations::{State, settle, sweep};
+use magnum_conductor::operations::{State, finish, sweep};
 use magnum_driver_api::{DriverError, DriverReport, NodeGroupChanges};
 use magnum_tests::fake_driver::{Act, Gate, built, with_group};
 use magnum_tests::{TestDatabase, on_every_database};
@@ -90,7 +90,7 @@ on_every_database! {
             let settled = world.read(move |conn| {
                 magnum_conductor::store::clusters::set_status(
                     conn, &seen, Some(ClusterStatus::CreateInProgress), end, Some("as seen"))?;
-                settle::observed(conn, &seen, end, Some("as seen"))
+                finish::observed(conn, &seen, end, Some("as seen"))
             }).await;
             assert_eq!(settled, Some(operation.clone()));
             world.reaches(&operation, state).await;
@@ -195,7 +195,7 @@ on_every_database! {
         conductor.wake();
         world.reaches(&operation, State::Observing).await;
         tokio::time::sleep(Duration::from_millis(350)).await;
-        sweep::pass(&conductor.engine).await.unwrap();
+        sweep::pass(&conductor.services).await.unwrap();
         world.reaches(&operation, State::Failed).await;
         let cluster = world.cluster(&uuid).await.unwrap();
         assert_eq!(cluster.status, Some(ClusterStatus::DeleteFailed));
@@ -226,7 +226,7 @@ on_every_database! {
         let conductor = world.conductor("one");
         world.complete_cluster_of(&conductor, &database).await;
         assert_eq!(world.row(&operation).await.state, "queued", "left to a conductor that has the driver");
-        sweep::pass(&conductor.engine).await.unwrap();
+        sweep::pass(&conductor.services).await.unwrap();
         world.reaches(&operation, State::Failed).await;
         let reason = world.cluster(&uuid).await.unwrap().status_reason.unwrap();
         assert!(reason.contains("(elsewhere) not supported") && reason.contains("No running conductor"), "{reason}");

@@ -13,13 +13,13 @@ use magnum_conductor::certificates::Certificates;
 use magnum_conductor::drivers::Registry;
 use magnum_conductor::handlers::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade};
 use magnum_conductor::handlers::{Accepted, Acceptor, Answerer, Command, Incoming};
-use magnum_conductor::operations::answer::Answer;
 use magnum_conductor::operations::journal::rows::EventRow;
 use magnum_conductor::operations::journal::{JournalError, OperationRow, read};
 use magnum_conductor::operations::monitor::CallMonitors;
 use magnum_conductor::operations::notice::NoticeQueue;
-use magnum_conductor::operations::replies::{self, AnswerSink, Replies};
-use magnum_conductor::operations::{Engine, Executor, Signals, State, Timing};
+use magnum_conductor::operations::replies::{self, Replies, ReplySink};
+use magnum_conductor::operations::stored_reply::Reply;
+use magnum_conductor::operations::{Executor, OperationServices, OperationTiming, Signals, State};
 use magnum_conductor::seal::JournalKey;
 use magnum_conductor::store;
 use magnum_conductor::workflows::DriverSource;
@@ -40,13 +40,13 @@ pub const TEMPLATE: &str = "c0ffee00-1111-4222-8333-444455556666";
 /// Takes answers instead of a broker; can be told to fail.
 #[derive(Default)]
 pub struct Sink {
-    pub sent: Mutex<Vec<(String, Answer)>>,
+    pub sent: Mutex<Vec<(String, Reply)>>,
     pub fail: Mutex<Option<PublishError>>,
 }
 
 #[async_trait]
-impl AnswerSink for Sink {
-    async fn answer(&self, to: &ReplyAddress, answer: &Answer) -> Result<(), PublishError> {
+impl ReplySink for Sink {
+    async fn answer(&self, to: &ReplyAddress, answer: &Reply) -> Result<(), PublishError> {
         if let Some(error) = self.fail.lock().unwrap().clone() {
             return Err(error);
         }
@@ -67,13 +67,13 @@ pub struct World {
     pub driver: Arc<FakeDriver>,
     pub sink: Arc<Sink>,
     key: Arc<JournalKey>,
-    pub timing: Timing,
+    pub timing: OperationTiming,
     _folder: tempfile::TempDir,
 }
 
 /// One conductor of the world.
 pub struct Conductor {
-    pub engine: Engine,
+    pub services: OperationServices,
     pub acceptor: Acceptor,
     pub stop: CancellationToken,
     pub executor: JoinHandle<()>,
@@ -83,7 +83,7 @@ pub struct Conductor {
 impl Conductor {
     /// Tells its executor that there is work, as its own consumer does after a commit.
     pub fn wake(&self) {
-        self.engine.signals.work.notify_one();
+        self.services.signals.work.notify_one();
     }
 }
 
@@ -137,7 +137,7 @@ impl World {
             shutdown_timeout: Duration::from_millis(300),
             ..ConductorSection::default()
         };
-        let mut timing = Timing::new(&section, Duration::from_secs(60));
+        let mut timing = OperationTiming::new(&section, Duration::from_secs(60));
         timing.poll = Duration::from_millis(200);
         Self {
             db,
@@ -165,11 +165,11 @@ impl World {
         Certificates::new(&settings, self.db.clone(), JournalKey::clone(&self.key))
     }
 
-    fn engine(&self, name: &str) -> (Engine, Replies) {
+    fn services(&self, name: &str) -> (OperationServices, Replies) {
         let (answers, due) = replies::queue();
         let me = ConductorId::new(name);
-        let sink = Arc::clone(&self.sink) as Arc<dyn AnswerSink>;
-        let engine = Engine {
+        let sink = Arc::clone(&self.sink) as Arc<dyn ReplySink>;
+        let services = OperationServices {
             db: self.db.clone(),
             drivers: self.drivers(),
             key: Arc::clone(&self.key),
@@ -181,18 +181,18 @@ impl World {
             monitors: CallMonitors::new(self.db.clone(), Arc::clone(&sink)),
             notices: NoticeQueue::default(),
         };
-        (engine, Replies::new(self.db.clone(), me, sink, due))
+        (services, Replies::new(self.db.clone(), me, sink, due))
     }
 
     /// A conductor that works.
     pub fn conductor(&self, name: &str) -> Conductor {
-        let (engine, replies) = self.engine(name);
+        let (services, replies) = self.services(name);
         let stop = CancellationToken::new();
         Conductor {
             acceptor: self.acceptor(name),
-            executor: tokio::spawn(Executor::new(engine.clone()).run(stop.clone())),
+            executor: tokio::spawn(Executor::new(services.clone()).run(stop.clone())),
             replies: tokio::spawn(replies.run(CancellationToken::new())),
-            engine,
+            services,
             stop,
         }
     }

@@ -1,10 +1,10 @@
-//! The crash matrix: the conductor dies at every border of every operation, and another one finishes.
+//! The crash matrix: the conductor dies at every crash point of every operation, and another one finishes.
 //!
-//! The rows are the conductor's own list of borders, all of it, so a new step is covered without a new test. In
-//! each row a conductor is stopped exactly at the border and `kill -9`ed there; a second one takes over. Rows run
+//! The rows are the conductor's own list of crash points, all of it, so a new step is covered without a new test. In
+//! each row a conductor is stopped exactly at the crash point and `kill -9`ed there; a second one takes over. Rows run
 //! a few at a time, each in a deployment of its own. Asserted in every row:
 //!
-//! * the conductor reaches the border at all;
+//! * the conductor reaches the crash point at all;
 //! * the request became one operation, and that succeeded;
 //! * the cluster has the status that the request leads to, or is gone after a delete, and what the driver's
 //!   record says exists is what the status says;
@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
-use magnum_conductor::operations::border::borders;
+use magnum_conductor::operations::crash_point;
 use magnum_tests::deployment::Deployment;
 use magnum_tests::raw_rpc::RawRpc;
 use magnum_tests::rest::Rest;
@@ -42,18 +42,18 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const AT_A_TIME: usize = 4;
 
 /// Borders that only calls reach.
-fn is_for_calls(border: &str) -> bool {
-    border.contains("/reply/")
+fn is_for_calls(point: &str) -> bool {
+    point.contains("/reply/")
 }
 
 async fn matrix(backend: Backend) -> Result<()> {
-    let rows = borders();
+    let rows = crash_point::all();
     ensure!(
         rows.len() > 20,
-        "the list of borders is suspiciously short: {rows:?}"
+        "the list of crash points is suspiciously short: {rows:?}"
     );
     let rows =
-        futures::stream::iter(rows).map(async |border| row(backend, &border).await.with_context(|| border));
+        futures::stream::iter(rows).map(async |point| row(backend, &point).await.with_context(|| point));
     let results: Vec<Result<()>> = rows.buffer_unordered(AT_A_TIME).collect().await;
     let failures: Vec<String> = results
         .into_iter()
@@ -69,29 +69,29 @@ async fn matrix(backend: Backend) -> Result<()> {
     Ok(())
 }
 
-/// One row: kill at `border`, take over, look.
-async fn row(backend: Backend, border: &str) -> Result<()> {
+/// One row: kill at `point`, take over, look.
+async fn row(backend: Backend, point: &str) -> Result<()> {
     let mut deployment = Deployment::new(backend).await?;
     deployment.set("api", "accept_wait", 1);
-    let (kind, _) = border.split_once('/').context("a border without a kind")?;
+    let (kind, _) = point.split_once('/').context("a crash point without a kind")?;
     let api = deployment.api().await?;
     let subject = Subject::prepare(&deployment, &api, kind.parse()?).await?;
     let before: HashSet<String> = deployment.operations().await?.iter().map(id_of).collect();
 
-    let file = deployment.folder.join("border");
+    let file = deployment.folder.join("crash-point");
     let doomed = deployment.conductor_launch("doomed").await?;
     let mut doomed = doomed
-        .env("MAGNUM_TEST_BORDER", border)
-        .env("MAGNUM_TEST_BORDER_FILE", &file)
+        .env("MAGNUM_TEST_CRASH_POINT", point)
+        .env("MAGNUM_TEST_CRASH_POINT_FILE", &file)
         .start()
         .await?;
     let rpc = RawRpc::connect(&deployment.vhost).await?;
-    let mut asked = if is_for_calls(border) {
+    let mut asked = if is_for_calls(point) {
         Asked::Call(Box::new(Call::send(rpc, subject.message()?).await?))
     } else {
         Asked::Request(tokio::spawn(subject.clone().ask(api.rest.clone(), rpc)))
     };
-    wait::until("the border to be reached", PATIENCE, async || {
+    wait::until("the crash point to be reached", PATIENCE, async || {
         file.with_extension("reached")
             .exists()
             .then_some(())
@@ -102,10 +102,10 @@ async fn row(backend: Backend, border: &str) -> Result<()> {
     let _heir = deployment.conductor("heir").await?;
     let cluster = match &mut asked {
         Asked::Request(request) => request.await??,
-        Asked::Call(call) => call.answered(&deployment, border).await?,
+        Asked::Call(call) => call.answered(&deployment, point).await?,
     };
     one_succeeded(&deployment, &before).await?;
-    outcome(&deployment, &api.rest, border, &subject, &cluster).await
+    outcome(&deployment, &api.rest, point, &subject, &cluster).await
 }
 
 fn id_of(operation: &Value) -> String {
@@ -151,9 +151,9 @@ impl Call {
     }
 
     /// Sees that the call is answered as the module says. Returns the cluster's uuid.
-    async fn answered(&mut self, deployment: &Deployment, border: &str) -> Result<String> {
+    async fn answered(&mut self, deployment: &Deployment, point: &str) -> Result<String> {
         let answer = self.answer().await?;
-        if border.ends_with("/after_publish") {
+        if point.ends_with("/after_publish") {
             let again = self
                 .answer()
                 .await
@@ -191,7 +191,7 @@ impl Call {
 async fn outcome(
     deployment: &Deployment,
     rest: &Rest,
-    border: &str,
+    point: &str,
     subject: &Subject,
     cluster: &str,
 ) -> Result<()> {
@@ -207,7 +207,7 @@ async fn outcome(
     let call = step.as_str().trim_end_matches("_cluster");
     let calls = deployment.record.begun(call, cluster)?;
     // Only a crash between the effect and its record makes it happen again.
-    let expected = if border.ends_with(&format!("/{step}/after_effect")) {
+    let expected = if point.ends_with(&format!("/{step}/after_effect")) {
         2
     } else {
         1
@@ -225,11 +225,11 @@ async fn outcome(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_border_on_sqlite() -> Result<()> {
+async fn every_crash_point_on_sqlite() -> Result<()> {
     matrix(Backend::Sqlite).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_border_on_mariadb() -> Result<()> {
+async fn every_crash_point_on_mariadb() -> Result<()> {
     matrix(Backend::Mariadb).await
 }

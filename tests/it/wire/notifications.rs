@@ -4,7 +4,7 @@ use magnum_common::context::RequestContext;
 use magnum_common::model::{Cluster, NodeGroup};
 use magnum_conductor::notifications::cadf;
 use magnum_conductor::operations::OperationKind;
-use magnum_conductor::operations::notice::{NoticeOutcome, Seen};
+use magnum_conductor::operations::notice::{ClusterSnapshot, NoticeOutcome};
 use magnum_rpc::{Notification, Priority, RabbitOptions, topology};
 use serde_json::{Map, Value};
 
@@ -31,7 +31,7 @@ fn group(role: &str, count: &Value, at: &Value) -> NodeGroup {
 }
 
 /// The rows that a recorded notification was made from.
-fn seen(target: &Value) -> Seen {
+fn seen(target: &Value) -> ClusterSnapshot {
     let data = &target["attachments"][0]["content"];
     let mut cluster = Cluster::new(
         text(&target["id"]).unwrap().into(),
@@ -55,7 +55,7 @@ fn seen(target: &Value) -> Seen {
         .map(|health| health.parse().unwrap());
     cluster.create_timeout = number(&data["create_timeout"]);
     cluster.api_address = text(&data["api_address"]);
-    Seen {
+    ClusterSnapshot {
         cluster,
         node_groups: vec![
             group("master", &data["master_count"], &data["master_addresses"]),

@@ -11,7 +11,7 @@ use crate::handlers::plan::{Plan, Verdict, View};
 use crate::handlers::{
     cluster_create, cluster_delete, cluster_resize, cluster_update, node_actions, nodegroup, rotation,
 };
-use crate::operations::notice::{NoticeOutcome, Seen, Told};
+use crate::operations::notice::{ClusterSnapshot, NoticeDetails, NoticeOutcome};
 use crate::workflows::{DriverRef, DriverSource, Work, choose_driver};
 
 /// The plan for `incoming`.
@@ -65,13 +65,13 @@ fn supported(
 }
 
 /// The notice of a planned request; none of what is done at once, or joined to another one.
-pub(super) fn notice(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> Option<Told> {
+pub(super) fn notice(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> Option<NoticeDetails> {
     let (outcome, refusal) = match &plan.verdict {
         Verdict::Queue(_) => (NoticeOutcome::Pending, None),
         Verdict::Refuse(fault) => (NoticeOutcome::Failure, Some(fault.clone())),
         Verdict::Done(_) | Verdict::Merge(_) => return None,
     };
-    Some(Told {
+    Some(NoticeDetails {
         kind: incoming.command.kind(),
         outcome,
         cluster: incoming.command.cluster().clone(),
@@ -82,9 +82,9 @@ pub(super) fn notice(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> O
 }
 
 /// The cluster that a notice shows: the new one, else the one that there is.
-fn seen(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> Option<Seen> {
+fn seen(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> Option<ClusterSnapshot> {
     if let Some(new) = &plan.writes.cluster {
-        return Some(Seen {
+        return Some(ClusterSnapshot {
             cluster: Cluster::clone(new),
             node_groups: plan.writes.node_groups.clone(),
         });
@@ -94,7 +94,7 @@ fn seen(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> Option<Seen> {
         return None;
     }
     let view = snapshot.view(incoming);
-    view.cluster.map(|cluster| Seen {
+    view.cluster.map(|cluster| ClusterSnapshot {
         cluster,
         node_groups: view.node_groups,
     })

@@ -8,10 +8,10 @@ use magnum_telemetry::trace::TraceContext;
 
 use super::Prepared;
 use crate::handlers::plan::{Plan, Verdict, Writes};
-use crate::operations::answer::Recorded;
+use crate::operations::finish;
 use crate::operations::journal::{JournalError, NewOperation, write};
-use crate::operations::settle;
 use crate::operations::state::State;
+use crate::operations::stored_reply::StoredReply;
 use crate::store;
 use crate::workflows::Args;
 
@@ -48,8 +48,8 @@ pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperati
     };
     let answer = answer
         .filter(|_| one.reply.is_some())
-        .and_then(|answer| Recorded::new(&answer).ok())
-        .map(Recorded::into_bytes);
+        .and_then(|answer| StoredReply::new(&answer).ok())
+        .map(StoredReply::into_bytes);
     let open = state.is_open();
     NewOperation {
         uuid: one.id.to_string(),
@@ -103,14 +103,14 @@ pub(super) fn apply(
     for (one, writes) in plans {
         let cluster = one.incoming.command.cluster();
         for open in &writes.cancel {
-            settle::supersede(conn, open.row, open.state, me, &one.id)?;
+            finish::supersede(conn, open.row, open.state, me, &one.id)?;
         }
         for open in &writes.stop {
             let reason = format!("operation {} deletes the cluster", one.id);
             write::request_stop(conn, open.row, Some(me), &reason)?;
         }
-        if let Some(open) = &writes.hasten {
-            write::hasten(conn, open.row, Some(me))?;
+        if let Some(open) = &writes.make_due {
+            write::make_due(conn, open.row, Some(me))?;
         }
         if let Some((health, reasons)) = &writes.health {
             store::clusters::set_health(conn, cluster, *health, reasons)?;

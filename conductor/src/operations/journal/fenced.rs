@@ -11,9 +11,9 @@ use magnum_db::{self as db, AnyConnection, schema};
 use super::rows::EventKind;
 use super::write::{Ending, clip, store_answer};
 use super::{JournalError, append};
-use crate::operations::answer::Recorded;
 use crate::operations::lease::{Fenced, Lease, fence, held};
 use crate::operations::state::State;
+use crate::operations::stored_reply::StoredReply;
 use crate::workflows::{DriverRef, Step};
 
 use schema::conductor_operation::dsl as op;
@@ -135,7 +135,7 @@ pub fn observe(
     conn: &mut AnyConnection,
     lease: &Lease,
     step: Step,
-    answer: Option<&Recorded>,
+    answer: Option<&StoredReply>,
 ) -> Result<(), JournalError> {
     one(diesel::update(held!(lease))
         .set((
@@ -159,7 +159,7 @@ pub fn end(
     lease: &Lease,
     state: State,
     reason: Option<&str>,
-    answer: Option<&Recorded>,
+    answer: Option<&StoredReply>,
 ) -> Result<(), JournalError> {
     let now = db::now_ms(conn)?;
     one(diesel::update(held!(lease))

@@ -6,8 +6,8 @@ use magnum_db::MultiBackend;
 use magnum_db::schema::{conductor_operation, conductor_operation_event};
 use magnum_telemetry::trace::TraceContext;
 
-use crate::operations::answer::Caller;
 use crate::operations::state::State;
+use crate::operations::stored_reply::Caller;
 use crate::workflows::{Args, DriverRef, OperationKind, Step};
 
 /// A row of `conductor_operation`.

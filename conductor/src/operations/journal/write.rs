@@ -8,8 +8,8 @@ use magnum_db::{self as db, AnyConnection, schema};
 
 use super::rows::{EventKind, NewEvent, NewOperation, OperationRow};
 use super::{Event, JournalError, append};
-use crate::operations::answer::Recorded;
 use crate::operations::state::State;
+use crate::operations::stored_reply::StoredReply;
 
 use crate::store::insert_many;
 use schema::conductor_operation::dsl as op;
@@ -115,7 +115,7 @@ pub fn end(
     note(conn, row, EventKind::Ended, by, Some(&detail))
 }
 
-/// Asks a running operation to stop at its next border.
+/// Asks a running operation to stop at its next step boundary.
 pub fn request_stop(
     conn: &mut AnyConnection,
     row: i64,
@@ -136,18 +136,18 @@ pub fn request_stop(
 }
 
 /// Makes a waiting retry due now. Quietly does nothing when it is not waiting any more.
-pub fn hasten(conn: &mut AnyConnection, row: i64, by: Option<&str>) -> Result<bool, JournalError> {
-    let hastened = diesel::update(
+pub fn make_due(conn: &mut AnyConnection, row: i64, by: Option<&str>) -> Result<bool, JournalError> {
+    let updated = diesel::update(
         op::conductor_operation
             .filter(op::id.eq(row))
             .filter(op::state.eq(State::Retrying.as_str())),
     )
     .set(op::next_attempt_ms.eq(None::<i64>))
     .execute(conn)?;
-    if hastened == 1 {
+    if updated == 1 {
         note(conn, row, EventKind::Hastened, by, None)?;
     }
-    Ok(hastened == 1)
+    Ok(updated == 1)
 }
 
 /// Puts a failed operation back into the queue with its counters at zero.
@@ -216,7 +216,7 @@ pub fn answered(
 }
 
 /// Stores an answer to be sent.
-pub fn store_answer(conn: &mut AnyConnection, row: i64, answer: &Recorded) -> Result<(), JournalError> {
+pub fn store_answer(conn: &mut AnyConnection, row: i64, answer: &StoredReply) -> Result<(), JournalError> {
     diesel::update(op::conductor_operation.filter(op::id.eq(row)))
         .set((op::answer.eq(Some(answer.bytes())), op::reply_pending.eq(true)))
         .execute(conn)?;
@@ -227,7 +227,7 @@ pub fn store_answer(conn: &mut AnyConnection, row: i64, answer: &Recorded) -> Re
 pub fn store_answer_of_call(
     conn: &mut AnyConnection,
     row: i64,
-    answer: &Recorded,
+    answer: &StoredReply,
 ) -> Result<(), JournalError> {
     diesel::update(
         op::conductor_operation

@@ -55,7 +55,7 @@ impl Run {
         match step {
             Step::ChooseDriver => {
                 let chosen = workflows::choose_driver::choose(
-                    self.engine.drivers.as_ref(),
+                    self.services.drivers.as_ref(),
                     &material.template,
                     Wanted::by(self.operation.kind),
                     material.pinned.as_ref(),
@@ -73,7 +73,7 @@ impl Run {
 
     /// Whether the driver, if it is loaded here, can do what is asked at all.
     fn able(&self, driver: DriverRef, material: &Material) -> Effect {
-        let loaded = self.engine.drivers.get(&driver);
+        let loaded = self.services.drivers.get(&driver);
         let able = loaded.map_or(Ok(()), |loaded| {
             let request = self.operation.args.work.workflow();
             request.supported(&material.node_groups, loaded.info())
@@ -91,7 +91,7 @@ impl Run {
             Err(effect) => return effect,
         };
         let generating = self
-            .engine
+            .services
             .certificates
             .generate(&material.cluster, &context, &self.operation.id);
         tokio::select! {
@@ -110,7 +110,7 @@ impl Run {
 
     /// The context of the request; without it nothing can be done yet.
     fn context(&self) -> Result<RequestContext, Effect> {
-        request_context::of(&self.operation, &self.engine.key).map_err(|reason| {
+        request_context::of(&self.operation, &self.services.key).map_err(|reason| {
             Effect::Failed(Failure {
                 class: FailureClass::Driver(ErrorClass::Transient),
                 reason,
@@ -121,13 +121,13 @@ impl Run {
     fn timed_out(&self) -> Effect {
         Effect::Failed(Failure {
             class: FailureClass::TimedOut,
-            reason: self.engine.timing.timed_out(&self.operation.args),
+            reason: self.services.timing.timed_out(&self.operation.args),
         })
     }
 
     async fn call_driver(&self, material: &Material) -> Effect {
         let wanted = material.pinned.as_ref().or(self.operation.driver.as_ref());
-        let Some(driver) = wanted.and_then(|wanted| self.engine.drivers.get(wanted)) else {
+        let Some(driver) = wanted.and_then(|wanted| self.services.drivers.get(wanted)) else {
             return Effect::Failed(not_loaded_here(wanted));
         };
         let begun = Instant::now();
@@ -169,7 +169,7 @@ impl Run {
             .boxed();
         let timed_out = tokio::select! {
             outcome = &mut working => return effect_of(driver, outcome),
-            () = reporter.write_to_journal(&self.engine.db, &self.lease) => false,
+            () = reporter.write_to_journal(&self.services.db, &self.lease) => false,
             () = out_of_time(material) => true,
             () = self.over.cancelled() => false,
             () = self.stops.now.cancelled() => false,

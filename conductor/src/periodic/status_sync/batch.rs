@@ -17,7 +17,7 @@ use super::record::{notice_of, record};
 use super::verdict::{Verdict, pause_after};
 use crate::metric_definitions as metric;
 use crate::operations::JournalError;
-use crate::operations::notice::Seen;
+use crate::operations::notice::ClusterSnapshot;
 use crate::periodic::polling::{Group, Held, Poller};
 use crate::store::polls::{self, Claimed};
 use crate::workflows::outcome;
@@ -61,7 +61,7 @@ impl StatusSync {
                 Verdict::Unchanged => unchanged.push(one.claimed.cluster),
                 Verdict::Failed(reason) => failed.push(self.failed_again(one.claimed, &reason)),
                 Verdict::Changed(report) => {
-                    let seen = Seen {
+                    let seen = ClusterSnapshot {
                         cluster: one.cluster,
                         node_groups: one.node_groups,
                     };
@@ -78,7 +78,7 @@ impl StatusSync {
         self.give_back_failed(failed).await
     }
 
-    async fn write_one(&self, claimed: Claimed, mut seen: Seen, report: DriverReport) {
+    async fn write_one(&self, claimed: Claimed, mut seen: ClusterSnapshot, report: DriverReport) {
         let (me, pause) = (self.poller.me.clone(), self.pause());
         let (cluster, operation) = (seen.cluster.clone(), claimed.operation.clone());
         outcome::applied(&report, &mut seen.cluster, &mut seen.node_groups);

@@ -6,8 +6,8 @@ use magnum_common::model::{Cluster, ClusterStatus};
 use magnum_db::AnyConnection;
 
 use super::verdict::status_after;
-use crate::operations::notice::{Notice, NoticeOutcome, Seen, Told};
-use crate::operations::{JournalError, OperationKind, settle};
+use crate::operations::notice::{ClusterSnapshot, Notice, NoticeDetails, NoticeOutcome};
+use crate::operations::{JournalError, OperationKind, finish};
 use crate::store::{clusters, node_groups};
 use magnum_driver_api::DriverReport;
 
@@ -37,12 +37,16 @@ pub(super) fn record(
     if let Some(stack) = &report.cluster.stack_id {
         node_groups::adopt_stack(conn, &cluster.uuid, stack)?;
     }
-    settle::observed(conn, &cluster.uuid, after, reason)?;
+    finish::observed(conn, &cluster.uuid, after, reason)?;
     Ok(Some(after))
 }
 
 /// What is told of a cluster that reached its end: by its operation, if one of ours waited for it.
-pub(super) fn notice_of(status: ClusterStatus, operation: Option<OperationId>, mut seen: Seen) -> Notice {
+pub(super) fn notice_of(
+    status: ClusterStatus,
+    operation: Option<OperationId>,
+    mut seen: ClusterSnapshot,
+) -> Notice {
     if let Some(operation) = operation {
         return Notice::Ended {
             operation,
@@ -50,7 +54,7 @@ pub(super) fn notice_of(status: ClusterStatus, operation: Option<OperationId>, m
         };
     }
     seen.cluster.status = Some(status);
-    Notice::Told(Box::new(Told {
+    Notice::Complete(Box::new(NoticeDetails {
         kind: match status {
             ClusterStatus::CreateComplete | ClusterStatus::CreateFailed => OperationKind::ClusterCreate,
             ClusterStatus::DeleteComplete | ClusterStatus::DeleteFailed => OperationKind::ClusterDelete,

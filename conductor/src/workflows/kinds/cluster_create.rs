@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OperationKind;
 use crate::workflows::description::{
-    AnswerValue, BeginsIn, Description, GroupStatuses, Step, TimeLimit, Workflow,
+    BeginsIn, Description, GroupStatuses, ReplyValue, Step, TimeLimit, Workflow,
 };
 use magnum_driver_api::Task;
 
@@ -38,7 +38,7 @@ impl ClusterCreate {
         is_put_back_when_unsupported: false,
         time_limit: TimeLimit::CreateTimeout,
         timed_out_as: "created",
-        answer: AnswerValue::Cluster,
+        answer: ReplyValue::Cluster,
         notification: "create",
     };
 

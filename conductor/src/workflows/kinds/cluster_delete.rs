@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OperationKind;
 use crate::workflows::description::{
-    AnswerValue, BeginsIn, Description, GroupStatuses, Step, TimeLimit, Workflow,
+    BeginsIn, Description, GroupStatuses, ReplyValue, Step, TimeLimit, Workflow,
 };
 use magnum_driver_api::Task;
 
@@ -26,7 +26,7 @@ impl ClusterDelete {
         is_put_back_when_unsupported: false,
         time_limit: TimeLimit::Delete,
         timed_out_as: "deleted",
-        answer: AnswerValue::Nothing,
+        answer: ReplyValue::Nothing,
         notification: "delete",
     };
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OperationKind;
 use crate::workflows::description::{
-    AnswerValue, BeginsIn, Description, GroupStatuses, Step, TimeLimit, Workflow,
+    BeginsIn, Description, GroupStatuses, ReplyValue, Step, TimeLimit, Workflow,
 };
 use magnum_driver_api::{Nodes, Task};
 
@@ -37,7 +37,7 @@ impl ClusterRebuild {
         is_put_back_when_unsupported: false,
         time_limit: TimeLimit::Update,
         timed_out_as: "rebuilt",
-        answer: AnswerValue::Accepted,
+        answer: ReplyValue::Accepted,
         notification: "update",
     };
 }

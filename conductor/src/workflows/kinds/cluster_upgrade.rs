@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OperationKind;
 use crate::workflows::description::{
-    AnswerValue, BeginsIn, Description, GroupStatuses, Step, TimeLimit, Workflow,
+    BeginsIn, Description, GroupStatuses, ReplyValue, Step, TimeLimit, Workflow,
 };
 use magnum_driver_api::Task;
 
@@ -41,7 +41,7 @@ impl ClusterUpgrade {
         is_put_back_when_unsupported: true,
         time_limit: TimeLimit::Upgrade,
         timed_out_as: "upgraded",
-        answer: AnswerValue::Cluster,
+        answer: ReplyValue::Cluster,
         notification: "update",
     };
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OperationKind;
 use crate::workflows::description::{
-    AnswerValue, BeginsIn, Description, GroupStatuses, Step, TimeLimit, Workflow,
+    BeginsIn, Description, GroupStatuses, ReplyValue, Step, TimeLimit, Workflow,
 };
 use magnum_driver_api::Task;
 
@@ -31,7 +31,7 @@ impl CredentialRotate {
         is_put_back_when_unsupported: false,
         time_limit: TimeLimit::Rotation,
         timed_out_as: "given a new credential",
-        answer: AnswerValue::Nothing,
+        answer: ReplyValue::Nothing,
         notification: "update",
     };
 }

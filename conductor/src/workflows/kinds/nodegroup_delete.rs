@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OperationKind;
 use crate::workflows::description::{
-    AnswerValue, BeginsIn, Description, GroupStatuses, Step, TimeLimit, Workflow,
+    BeginsIn, Description, GroupStatuses, ReplyValue, Step, TimeLimit, Workflow,
 };
 use magnum_driver_api::Task;
 
@@ -33,7 +33,7 @@ impl NodegroupDelete {
         is_put_back_when_unsupported: false,
         time_limit: TimeLimit::Update,
         timed_out_as: "updated",
-        answer: AnswerValue::Nothing,
+        answer: ReplyValue::Nothing,
         notification: "update",
     };
 }

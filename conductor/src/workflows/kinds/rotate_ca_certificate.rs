@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OperationKind;
 use crate::workflows::description::{
-    AnswerValue, BeginsIn, Description, GroupStatuses, Step, TimeLimit, Workflow,
+    BeginsIn, Description, GroupStatuses, ReplyValue, Step, TimeLimit, Workflow,
 };
 use magnum_driver_api::Task;
 
@@ -32,7 +32,7 @@ impl RotateCaCertificate {
         is_put_back_when_unsupported: true,
         time_limit: TimeLimit::Rotation,
         timed_out_as: "given new certificates",
-        answer: AnswerValue::Cluster,
+        answer: ReplyValue::Cluster,
         notification: "update",
     };
 }

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::monitor::CallMonitors;
 use super::notice::NoticeQueue;
-use super::replies::AnswerQueue;
+use super::replies::ReplyQueue;
 use super::retry::Limits;
 use crate::certificates::Certificates;
 use crate::workflows::description::TimeLimit;
@@ -21,7 +21,7 @@ use crate::workflows::{Args, DriverSource, Work};
 
 /// Handles and settings of this conductor's operations.
 #[derive(Clone)]
-pub struct Engine {
+pub struct OperationServices {
     /// The database.
     pub db: Database,
     /// Loaded drivers.
@@ -33,11 +33,11 @@ pub struct Engine {
     /// Certificates of clusters.
     pub certificates: Certificates,
     /// Lease, retries, limits.
-    pub timing: Arc<Timing>,
+    pub timing: Arc<OperationTiming>,
     /// Wake-ups inside this process.
     pub signals: Arc<Signals>,
     /// Where answers of calls go.
-    pub answers: AnswerQueue,
+    pub answers: ReplyQueue,
     /// Signs of life for callers that want them.
     pub monitors: CallMonitors,
     /// Where it is told that operations end.
@@ -46,7 +46,7 @@ pub struct Engine {
 
 /// How long everything may take.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Timing {
+pub struct OperationTiming {
     /// A lease's term.
     pub lease: Duration,
     /// Operations that run at once here.
@@ -61,7 +61,7 @@ pub struct Timing {
     pub upgrade_timeout: Duration,
     /// Rotations of credentials and certificates.
     pub rotation_timeout: Duration,
-    /// How long a shutdown waits for steps to reach a border.
+    /// How long a shutdown waits for steps to reach a step boundary.
     pub shutdown: Duration,
     /// Longest time without looking for work: a safety net under the wake-ups.
     pub poll: Duration,
@@ -71,7 +71,7 @@ pub struct Timing {
     pub driver_patience: Duration,
 }
 
-impl Timing {
+impl OperationTiming {
     /// From the configuration.
     pub fn new(conductor: &ConductorSection, service_down_time: Duration) -> Self {
         Self {
@@ -139,8 +139,8 @@ mod tests {
     use super::*;
     use crate::workflows::kinds::{ClusterCreate, ClusterDelete, NodegroupUpdate};
 
-    fn timing() -> Timing {
-        Timing {
+    fn timing() -> OperationTiming {
+        OperationTiming {
             lease: Duration::from_secs(30),
             workers: 1,
             limits: Limits {

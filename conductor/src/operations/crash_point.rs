@@ -1,22 +1,25 @@
-//! The borders of steps: the points between two writes at which a conductor can die.
+//! Crash points: the places between two writes at which a conductor can die.
 //!
 //! With the cargo feature `test-support` a test can stop a conductor exactly there: it sets
-//! `MAGNUM_TEST_BORDER=<kind>/<step>/<border>` and `MAGNUM_TEST_BORDER_FILE=<path>`. The conductor that reaches
-//! the border creates `<path>.reached` and waits until `<path>.go` exists, so the test can `kill -9` it, or look,
-//! at exactly that point. Without the feature (it is in no default) [`reached`] is empty and reads nothing.
+//! `MAGNUM_TEST_CRASH_POINT=<kind>/<step>/<crash point>` and `MAGNUM_TEST_CRASH_POINT_FILE=<path>`. The conductor that reaches
+//! the crash point creates `<path>.reached` and waits until `<path>.go` exists, so the test can `kill -9` it, or look,
+//! at exactly that point. Without the feature (it is in no default) [`reach`] is empty and reads nothing.
 
 use crate::workflows::OperationKind;
 
-/// The steps that every kind has besides its workflow's own, with their borders.
-const COMMON: &[(&str, &[Border])] = &[
-    ("accept", &[Border::BeforeTransaction, Border::AfterCommit]),
-    ("claim", &[Border::AfterCommit]),
-    ("reply", &[Border::BeforePublish, Border::AfterPublish]),
+/// The steps that every kind has besides its workflow's own, with their crash points.
+const COMMON: &[(&str, &[CrashPoint])] = &[
+    (
+        "accept",
+        &[CrashPoint::BeforeTransaction, CrashPoint::AfterCommit],
+    ),
+    ("claim", &[CrashPoint::AfterCommit]),
+    ("reply", &[CrashPoint::BeforePublish, CrashPoint::AfterPublish]),
 ];
 
 /// Where in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Border {
+pub enum CrashPoint {
     /// Nothing of the step was written.
     BeforeIntent,
     /// The intent is in the journal, the effect not begun.
@@ -35,8 +38,8 @@ pub enum Border {
     AfterPublish,
 }
 
-impl Border {
-    /// The borders of each step of a workflow.
+impl CrashPoint {
+    /// The crash points of each step of a workflow.
     pub const OF_STEPS: &[Self] = &[
         Self::BeforeIntent,
         Self::AfterIntent,
@@ -44,7 +47,7 @@ impl Border {
         Self::AfterResult,
     ];
 
-    /// The name in `MAGNUM_TEST_BORDER`.
+    /// The name in `MAGNUM_TEST_CRASH_POINT`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::BeforeIntent => "before_intent",
@@ -59,47 +62,47 @@ impl Border {
     }
 }
 
-/// Every border of every kind: the rows of the crash matrix. A new step is in it without further code.
-/// The borders of `reply` are reached by calls only.
-pub fn borders() -> Vec<String> {
+/// Every crash point of every kind: the rows of the crash matrix. A new step is in it without further code.
+/// The crash points of `reply` are reached by calls only.
+pub fn all() -> Vec<String> {
     let mut all = Vec::new();
     for kind in OperationKind::ALL {
-        for (step, borders) in COMMON {
-            all.extend(borders.iter().map(|border| name(kind.as_str(), step, *border)));
+        for (step, points) in COMMON {
+            all.extend(points.iter().map(|point| name(kind.as_str(), step, *point)));
         }
         for step in kind.steps() {
             all.extend(
-                Border::OF_STEPS
+                CrashPoint::OF_STEPS
                     .iter()
-                    .map(|border| name(kind.as_str(), step.as_str(), *border)),
+                    .map(|point| name(kind.as_str(), step.as_str(), *point)),
             );
         }
     }
     all
 }
 
-fn name(kind: &str, step: &str, border: Border) -> String {
-    format!("{kind}/{step}/{}", border.as_str())
+fn name(kind: &str, step: &str, point: CrashPoint) -> String {
+    format!("{kind}/{step}/{}", point.as_str())
 }
 
-/// Marks a border. Returns at once, except in a test that asked to stop here.
+/// Marks a crash point. Returns at once, except in a test that asked to stop here.
 #[cfg(not(feature = "test-support"))]
-pub async fn reached(_kind: &str, _step: &str, _border: Border) {}
+pub async fn reach(_kind: &str, _step: &str, _point: CrashPoint) {}
 
-/// Marks a border. Returns at once, except in a test that asked to stop here.
+/// Marks a crash point. Returns at once, except in a test that asked to stop here.
 #[cfg(feature = "test-support")]
-pub async fn reached(kind: &str, step: &str, border: Border) {
+pub async fn reach(kind: &str, step: &str, point: CrashPoint) {
     let (Ok(wanted), Ok(file)) = (
-        std::env::var("MAGNUM_TEST_BORDER"),
-        std::env::var("MAGNUM_TEST_BORDER_FILE"),
+        std::env::var("MAGNUM_TEST_CRASH_POINT"),
+        std::env::var("MAGNUM_TEST_CRASH_POINT_FILE"),
     ) else {
         return;
     };
-    if wanted != name(kind, step, border) {
+    if wanted != name(kind, step, point) {
         return;
     }
     if let Err(error) = tokio::fs::write(format!("{file}.reached"), &wanted).await {
-        tracing::error!(%error, file, "cannot tell the test that a border was reached");
+        tracing::error!(%error, file, "cannot tell the test that a crash point was reached");
         return;
     }
     let go = format!("{file}.go");
@@ -114,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_matrix_has_every_step_of_every_kind_and_no_name_twice() {
-        let all = borders();
+        let all = all();
         let mut unique = all.clone();
         unique.sort();
         unique.dedup();

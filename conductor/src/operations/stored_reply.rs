@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The result of a call, or the exception it raises.
-pub type Answer = Result<Value, Fault>;
+pub type Reply = Result<Value, Fault>;
 
 /// An answer in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded(Vec<u8>);
+pub struct StoredReply(Vec<u8>);
 
 /// Who waits for an answer, as the journal keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,11 +73,11 @@ struct StoredFault {
 /// A stored answer that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("the stored answer cannot be read: {0}")]
-pub struct UnreadableAnswer(#[from] rmp_serde::decode::Error);
+pub struct UnreadableReply(#[from] rmp_serde::decode::Error);
 
-impl Recorded {
+impl StoredReply {
     /// Stores an answer.
-    pub fn new(answer: &Answer) -> Result<Self, rmp_serde::encode::Error> {
+    pub fn new(answer: &Reply) -> Result<Self, rmp_serde::encode::Error> {
         let stored = match answer {
             Ok(value) => Stored::Result(value.clone()),
             Err(fault) => Stored::Failure(StoredFault {
@@ -100,7 +100,7 @@ impl Recorded {
     }
 
     /// Reads a stored answer. An exception class of a newer release becomes its plain base class.
-    pub fn read(bytes: &[u8]) -> Result<Answer, UnreadableAnswer> {
+    pub fn read(bytes: &[u8]) -> Result<Reply, UnreadableReply> {
         Ok(match rmp_serde::from_slice(bytes)? {
             Stored::Result(value) => Ok(value),
             Stored::Failure(stored) => Err(Fault {
@@ -133,10 +133,10 @@ mod tests {
             ),
             Err(fault),
         ] {
-            let recorded = Recorded::new(&answer).unwrap();
-            assert_eq!(Recorded::read(recorded.bytes()).unwrap(), answer);
+            let recorded = StoredReply::new(&answer).unwrap();
+            assert_eq!(StoredReply::read(recorded.bytes()).unwrap(), answer);
         }
-        assert!(Recorded::read(b"\xc1").is_err());
+        assert!(StoredReply::read(b"\xc1").is_err());
     }
 
     #[test]

@@ -15,12 +15,12 @@ use magnum_driver_api::DriverReport;
 use magnum_objects as objects;
 use serde_json::Value;
 
-use super::answer::{Answer, Recorded};
 use super::journal::{self, JournalError, Operation, fenced, read, write};
 use super::lease::{Lease, fence};
 use super::state::State;
+use super::stored_reply::{Reply, StoredReply};
 use crate::store;
-use crate::workflows::description::AnswerValue;
+use crate::workflows::description::ReplyValue;
 use crate::workflows::outcome::{self, Standing};
 use crate::workflows::{Args, OperationKind};
 use rows::{complete, consequences, driver_took_it, end_groups, leave_no_certificates, write_report};
@@ -56,14 +56,14 @@ pub fn driver_returned(
                 );
                 store::clusters::set_status(conn, &operation.cluster, from, to, None)?;
             }
-            let answer = cluster_answer(conn, operation)?;
+            let answer = cluster_reply(conn, operation)?;
             fenced::observe(conn, lease, operation.step, answer.as_ref())?;
             Ok(State::Observing)
         }
         Standing::Complete => {
             // The answer first: it shows the cluster, and a delete leaves none.
             complete(conn, operation)?;
-            let answer = cluster_answer(conn, operation)?;
+            let answer = cluster_reply(conn, operation)?;
             fenced::end(conn, lease, State::Succeeded, None, answer.as_ref())?;
             Ok(State::Succeeded)
         }
@@ -81,7 +81,7 @@ pub fn driver_returned(
                 &outcome::failed(&operation.args, &reason),
             )?;
             let answer = if operation.kind.moves_status() {
-                cluster_answer(conn, operation)?
+                cluster_reply(conn, operation)?
             } else {
                 // Nothing but the answer tells the caller.
                 recorded(operation, &Err(Fault::new(Exception::MagnumException, &reason)))?
@@ -122,7 +122,7 @@ pub fn failed(
     Ok(State::Failed)
 }
 
-/// Ends an operation at a border: because a delete goes ahead, which then owns the cluster's status, or because
+/// Ends an operation at a step boundary: because a delete goes ahead, which then owns the cluster's status, or because
 /// an operator said so, which leaves a failed cluster.
 pub fn stopped(
     conn: &mut AnyConnection,
@@ -173,7 +173,7 @@ pub fn cluster_gone(
     operation: &Operation,
 ) -> Result<State, JournalError> {
     fence(conn, lease)?;
-    let (state, answer): (State, Answer) = if operation.kind == OperationKind::ClusterDelete {
+    let (state, answer): (State, Reply) = if operation.kind == OperationKind::ClusterDelete {
         store::clusters::remove(conn, &operation.cluster)?;
         (State::Succeeded, Ok(Value::Null))
     } else {
@@ -288,7 +288,7 @@ pub fn supersede(
         }
         let fault = Fault::new(Exception::Conflict, reason);
         let was_answered = kind.is_some_and(OperationKind::is_answered_when_accepted);
-        if !was_answered && let Ok(answer) = Recorded::new(&Err(fault)) {
+        if !was_answered && let Ok(answer) = StoredReply::new(&Err(fault)) {
             write::store_answer_of_call(conn, row.id, &answer)?;
         }
     }
@@ -301,30 +301,33 @@ fn status_before(operation: &Operation) -> Option<ClusterStatus> {
 
 /// The answer of a call that went well: what it was about, as its row is now; null for what is gone, and for a new
 /// credential.
-fn cluster_answer(conn: &mut AnyConnection, operation: &Operation) -> Result<Option<Recorded>, JournalError> {
+fn cluster_reply(
+    conn: &mut AnyConnection,
+    operation: &Operation,
+) -> Result<Option<StoredReply>, JournalError> {
     if operation.reply.is_none() {
         return Ok(None);
     }
     let value = match operation.kind.description().answer {
-        AnswerValue::Nothing | AnswerValue::Accepted => Value::Null,
-        AnswerValue::NodeGroup => {
+        ReplyValue::Nothing | ReplyValue::Accepted => Value::Null,
+        ReplyValue::NodeGroup => {
             let wanted = operation.args.work.workflow().node_group();
             store::node_groups::of(conn, &operation.cluster)?
                 .iter()
                 .find(|group| Some(&group.uuid) == wanted)
                 .map_or(Value::Null, objects::node_group::encode)
         }
-        AnswerValue::Cluster => store::clusters::find(conn, &operation.cluster)?
+        ReplyValue::Cluster => store::clusters::find(conn, &operation.cluster)?
             .map_or(Value::Null, |cluster| objects::cluster::encode(&cluster)),
     };
     recorded(operation, &Ok(value))
 }
 
-fn recorded(operation: &Operation, answer: &Answer) -> Result<Option<Recorded>, JournalError> {
+fn recorded(operation: &Operation, answer: &Reply) -> Result<Option<StoredReply>, JournalError> {
     if operation.reply.is_none() || operation.kind.is_answered_when_accepted() {
         return Ok(None);
     }
-    Recorded::new(answer)
+    StoredReply::new(answer)
         .map(Some)
         .map_err(|error| journal::Unreadable {
             operation: operation.id.to_string(),
