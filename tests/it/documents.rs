@@ -9,6 +9,7 @@
 //! row here; a row that no document needs any more fails it, too.
 
 mod blocks;
+mod metrics;
 mod session;
 
 use std::collections::BTreeSet;

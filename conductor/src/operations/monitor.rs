@@ -18,6 +18,7 @@ use magnum_rpc::{PublishError, ReplyAddress};
 use magnum_telemetry::field;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::Instrument as _;
 
 use super::journal::{JournalError, read};
 use super::replies::ReplySink;
@@ -57,7 +58,8 @@ impl CallMonitors {
         let (operation, caller, stop) = (operation.clone(), caller.clone(), self.0.stop.clone());
         // Not the whole of it, or the last handle would never be dropped.
         let here = Arc::downgrade(&self.0);
-        tokio::spawn(async move {
+        let span = tracing::info_span!("call monitor", { field::OPERATION } = %operation);
+        let watching = async move {
             tokio::select! {
                 () = send(&db, sink.as_ref(), &operation, &caller, timeout / 2) => {}
                 () = stop.cancelled() => {}
@@ -65,7 +67,8 @@ impl CallMonitors {
             if let Some(here) = here.upgrade() {
                 here.watched().remove(&operation);
             }
-        });
+        };
+        tokio::spawn(watching.instrument(span));
     }
 }
 
@@ -100,10 +103,10 @@ async fn send(
         match sink.alive(caller).await {
             Ok(()) => {}
             Err(error @ PublishError::Unroutable { .. }) => {
-                tracing::debug!({ field::OPERATION } = %operation, %error, "the caller has gone");
+                tracing::debug!(%error, "the caller has gone");
                 return;
             }
-            Err(error) => tracing::debug!({ field::OPERATION } = %operation, %error, "sign of life not sent"),
+            Err(error) => tracing::debug!(%error, "sign of life not sent"),
         }
     }
 }

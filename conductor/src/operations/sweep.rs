@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use magnum_common::error::Fault;
 use magnum_common::ids::OperationId;
-use magnum_telemetry::field;
+use magnum_telemetry::{field, trace};
 use rand::RngExt;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 
 use super::finish;
 use super::journal::{JournalError, Operation, OperationRow, read};
@@ -95,6 +97,24 @@ async fn give_up(
     row: OperationRow,
     reason: impl Fn(&Operation) -> String + Send + 'static,
 ) -> Result<(), JournalError> {
+    let span = tracing::info_span!(
+        "sweep",
+        { field::OPERATION } = row.uuid,
+        { field::OPERATION_KIND } = row.kind,
+        { field::CLUSTER } = row.cluster_uuid,
+        { field::REQUEST } = row.request_id,
+        { field::PROJECT } = row.project_id,
+        { field::TRACE } = Empty,
+    );
+    trace::begin(&span, row.trace());
+    end(services, row, reason).instrument(span).await
+}
+
+async fn end(
+    services: &OperationServices,
+    row: OperationRow,
+    reason: impl Fn(&Operation) -> String + Send + 'static,
+) -> Result<(), JournalError> {
     let operation = match Operation::try_from(row) {
         Ok(operation) => operation,
         Err(error) => {
@@ -112,7 +132,7 @@ async fn give_up(
         .await;
     match ended {
         Ok(()) => {
-            tracing::warn!({ field::OPERATION } = %id, "operation given up by the sweep");
+            tracing::warn!("operation given up by the sweep");
             services.signals.work.notify_one();
             services.answers.send(&id);
             services.notices.send(Notice::Ended {

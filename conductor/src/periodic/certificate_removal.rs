@@ -14,6 +14,7 @@ use magnum_common::retry::RetryPolicy;
 use magnum_db::Database;
 use magnum_telemetry::field;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{Rounds, Trouble};
 use crate::certificates::Certificates;
@@ -97,7 +98,8 @@ impl CertificateRemoval {
                 return Ok(removed);
             }
             for due in batch {
-                removed += usize::from(self.remove(due).await?);
+                let span = tracing::info_span!("certificate removal", { field::CLUSTER } = %due.cluster);
+                removed += usize::from(self.remove(due).instrument(span).await?);
             }
         }
     }
@@ -121,7 +123,7 @@ impl CertificateRemoval {
         };
         match outcome {
             Ok(()) => {
-                tracing::debug!(certificate = due.reference, { field::CLUSTER } = %due.cluster, "removed");
+                tracing::debug!(certificate = due.reference, "removed");
                 let id = due.id;
                 self.db.transaction(move |conn| queue::complete(conn, id)).await?;
                 Ok(true)
@@ -135,7 +137,6 @@ impl CertificateRemoval {
                     tracing::warn!(
                         %error,
                         certificate = due.reference,
-                        { field::CLUSTER } = %due.cluster,
                         failures = due.failures + 1,
                         again_in_s = delay.as_secs(),
                         "a certificate of a cluster that is gone cannot be removed now"

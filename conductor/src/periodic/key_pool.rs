@@ -60,10 +60,12 @@ impl KeyPoolFilling {
         let before = depth;
         while depth < size && self.is_idle() {
             let key = made_with_low_priority(self.pool.kind()).await?;
-            if !self.pool.add(&key).await? {
+            let Some(added) = self.pool.add(&key).await? else {
+                // Another conductor was faster with the last one.
+                depth = size;
                 break;
-            }
-            depth = self.pool.depth().await?;
+            };
+            depth = added;
             metrics::gauge!(metric::KEY_POOL_DEPTH).set(depth as f64);
         }
         metrics::gauge!(metric::KEY_POOL_DEPTH).set(depth as f64);

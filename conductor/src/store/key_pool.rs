@@ -45,14 +45,20 @@ pub fn take(conn: &mut AnyConnection, key_type: &str) -> Result<Option<Vec<u8>>,
     Ok(None)
 }
 
-/// Adds a key, unless there are `limit` of its type. `false`: there are. Conductors that add at the same moment may
-/// exceed the limit by one each.
+/// Adds a key, unless there are `limit` of its type: `None`, then. Returns how many there are with it; conductors that
+/// add at the same moment may exceed the limit by one each.
 ///
 /// # Errors
 /// The database's.
-pub fn add(conn: &mut AnyConnection, key_type: &str, sealed: &[u8], limit: u32) -> Result<bool, DbError> {
-    if depth(conn, key_type)? >= u64::from(limit) {
-        return Ok(false);
+pub fn add(
+    conn: &mut AnyConnection,
+    key_type: &str,
+    sealed: &[u8],
+    limit: u32,
+) -> Result<Option<u64>, DbError> {
+    let before = depth(conn, key_type)?;
+    if before >= u64::from(limit) {
+        return Ok(None);
     }
     diesel::insert_into(k::conductor_key_pool)
         .values((
@@ -61,7 +67,7 @@ pub fn add(conn: &mut AnyConnection, key_type: &str, sealed: &[u8], limit: u32) 
             k::created_ms.eq(db::now_ms_expr(conn)),
         ))
         .execute(conn)?;
-    Ok(true)
+    Ok(Some(before + 1))
 }
 
 /// How many keys of this type can be taken.

@@ -44,7 +44,7 @@ async fn add(pool: &KeyPool, count: u32) -> Result<HashSet<Vec<u8>>> {
     let mut added = HashSet::new();
     for _ in 0..count {
         let key = PrivateKey::generate(pool.kind())?;
-        ensure!(pool.add(&key).await?, "the pool is full");
+        ensure!(pool.add(&key).await?.is_some(), "the pool is full");
         added.insert(key.public_key()?);
     }
     Ok(added)
@@ -92,9 +92,9 @@ on_every_database! {
         let db = probe::migrated(&database).await?;
         let (on, off) = (pool(&db, QUICK, 2)?, pool(&db, QUICK, 0)?);
         add(&on, 2).await?;
-        ensure!(!on.add(&PrivateKey::generate(QUICK)?).await?, "a third one");
+        ensure!(on.add(&PrivateKey::generate(QUICK)?).await?.is_none(), "a third one");
         ensure!(on.depth().await? == 2);
-        ensure!(off.take().await.is_none() && !off.add(&PrivateKey::generate(QUICK)?).await?);
+        ensure!(off.take().await.is_none() && off.add(&PrivateKey::generate(QUICK)?).await?.is_none());
         ensure!(on.depth().await? == 2);
         Ok(())
     }
