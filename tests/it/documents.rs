@@ -46,8 +46,8 @@ const HOW: &[(&str, How)] = &[
     ("tests/run --quick", As("tests/run --quick --check")),
     // Names the features of every member, which is what can be wrong with it, and builds nothing.
     (
-        "cargo build --profile dist --features mysql,postgres",
-        As("cargo tree --offline --locked --quiet --depth 0 --features mysql,postgres"),
+        "cargo build --profile dist --features mysql,postgres,kubernetes",
+        As("cargo tree --offline --locked --quiet --depth 0 --features mysql,postgres,kubernetes"),
     ),
     ("magnum-conductor config dump", AsWritten),
     ("magnum-db-manage upgrade", AsWritten),
