@@ -12,7 +12,8 @@ use magnum_common::model::{Cluster, ClusterTemplate, Federation, HealthStatus, N
 use magnum_config::Settings;
 use magnum_objects::records::Certificate;
 use magnum_objects::{self as objects, Received};
-use magnum_rpc::{CallError, PublishError, RpcClient, Transport};
+use magnum_rpc::{PublishError, Transport};
+use magnum_rpc_client::{CallError, RpcClient};
 use magnum_telemetry::field;
 use serde_json::{Map, Value, json};
 

@@ -18,6 +18,7 @@
 pub mod cadf;
 mod drivers;
 mod log_driver;
+pub mod message;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,9 +28,7 @@ use magnum_common::ids::{ClusterUuid, OperationId, RequestId};
 use magnum_common::model::Outcome;
 use magnum_config::Settings;
 use magnum_db::Database;
-use magnum_rpc::{
-    self as rpc, Notification, NotificationFormat, Priority, Retries, RpcOptions, Transport, TransportError,
-};
+use magnum_rpc::{self as rpc, RpcOptions, Transport, TransportError};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +39,7 @@ use crate::operations::{OperationKind, State, finish};
 use crate::store;
 
 pub use drivers::{Driver, Drivers};
+pub use message::{Notification, NotificationFormat, Priority, Retries};
 
 /// How long a stop waits for what is queued.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -152,7 +152,7 @@ impl Notifier {
 
     async fn publish(&self, notification: &Notification, format: NotificationFormat) {
         for topic in &self.topics {
-            let sent = rpc::notify(
+            let sent = message::notify(
                 self.transport.as_ref(),
                 &self.exchange,
                 topic,

@@ -1,8 +1,9 @@
-//! The promises of `common::rpc::transport`, on a real RabbitMQ: taken or told why not, delivered until
+//! The promises of `magnum_rpc::Transport`, on a real RabbitMQ: taken or told why not, delivered until
 //! settled, back after every loss.
 
 mod declarations;
 mod experiments;
+mod in_process;
 mod interop;
 mod options;
 mod recovery;
@@ -14,7 +15,9 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use magnum_common::context::RequestContext;
-use magnum_rpc::{Incoming, PublishError, RpcClient, RpcOptions, RpcServer, Transport, connect_with};
+use magnum_rpc::{PublishError, RpcOptions, Transport, connect_with};
+use magnum_rpc_client::RpcClient;
+use magnum_rpc_server::{Incoming, RpcServer};
 use magnum_tests::{rabbitmq, wait};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
@@ -91,7 +94,7 @@ async fn many_publishers_at_once_each_learn_their_own_fate() -> Result<()> {
     let context = nobody();
     // Half of them name a server that does not exist: a returned message must not be taken for another's.
     let sends = (0..200_u64).map(async |n| {
-        let options = magnum_rpc::CallOptions {
+        let options = magnum_rpc_client::CallOptions {
             server: (n % 2 == 1).then(|| "nobody".to_owned()),
             timeout: Some(Duration::from_secs(30)),
             ..Default::default()
@@ -102,7 +105,8 @@ async fn many_publishers_at_once_each_learn_their_own_fate() -> Result<()> {
         for _ in 0..100 {
             let Incoming { request, delivery } = next(&mut server).await;
             let address = request.reply.expect("a call");
-            magnum_rpc::reply(bed.transport.as_ref(), &address, Ok(Value::Object(request.args))).await?;
+            magnum_rpc_server::reply(bed.transport.as_ref(), &address, Ok(Value::Object(request.args)))
+                .await?;
             delivery.ack().await;
         }
         anyhow::Ok(())

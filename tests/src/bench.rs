@@ -7,7 +7,7 @@
 //! | contestant | what its server does with a message |
 //! |---|---|
 //! | bare consumer | acknowledges; decodes nothing: the limit of client library and broker |
-//! | ours | [`RpcServer`](magnum_rpc::RpcServer): decodes, acknowledges, answers calls; records nothing |
+//! | ours | [`RpcServer`](magnum_rpc_server::RpcServer): decodes, acknowledges, answers calls; records nothing |
 //! | oslo.messaging | the same with the real Python library and its default options |
 //! | journalled | the whole `magnum-conductor`: one row of the journal, of its events and of the cluster, two node groups, committed to MariaDB, then acknowledged |
 //!

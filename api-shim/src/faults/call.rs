@@ -2,7 +2,8 @@
 
 use axum::http::StatusCode;
 use magnum_common::error::{DISPATCHER, Exception, MAGNUM};
-use magnum_rpc::{CallError, RemoteFailure};
+use magnum_rpc::RemoteFailure;
+use magnum_rpc_client::CallError;
 use serde_json::Value;
 
 use super::ApiFault;

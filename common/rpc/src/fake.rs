@@ -8,8 +8,6 @@
 //! not lose is in the journal by then. Policies, `x-expires` and auto-delete are ignored.
 
 mod broker;
-#[cfg(test)]
-mod tests;
 mod transport;
 
 use std::collections::HashMap;

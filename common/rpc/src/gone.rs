@@ -23,7 +23,7 @@ pub struct GoneCallers(Mutex<VecDeque<(String, Instant)>>);
 
 impl GoneCallers {
     /// Whether it was gone a moment before `now`.
-    pub(super) fn contains(&self, queue: &str, now: Instant) -> bool {
+    pub fn contains(&self, queue: &str, now: Instant) -> bool {
         let mut gone = self.lock();
         while gone
             .front()
@@ -35,7 +35,7 @@ impl GoneCallers {
     }
 
     /// Remembers that the queue does not exist.
-    pub(super) fn remember(&self, queue: &str) {
+    pub fn remember(&self, queue: &str) {
         let mut gone = self.lock();
         gone.retain(|(name, _)| name != queue);
         if gone.len() == MOST {
@@ -45,7 +45,7 @@ impl GoneCallers {
     }
 
     /// It is there again.
-    pub(super) fn forget(&self, queue: &str) {
+    pub fn forget(&self, queue: &str) {
         self.lock().retain(|(name, _)| name != queue);
     }
 

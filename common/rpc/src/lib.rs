@@ -13,10 +13,11 @@
 //! | `envelope`, `compression`, `request`, `reply`, `failure` | bytes to meaning and back, pure |
 //! | `message`, `transport`, `delivery` | the seam: publish, listen, settle |
 //! | `rabbit`, `fake` | its two sides: RabbitMQ, and one process |
-//! | `client`, `call`, `server`, `monitor`, `gone` | asking and answering |
-//! | `queue_names` | what makes a process's queues unique |
-//! | `dead_letters` | what was set aside, for operators |
-//! | `notification` | telling other services |
+//! | `publish` | until the broker confirms it |
+//! | `queue_names`, `gone` | what makes a process's queues unique; callers that are gone |
+//!
+//! Here is what both programs need. Asking is the API's crate `magnum-rpc-client`; answering, and what is set aside,
+//! the conductor's crate `magnum-rpc-server`.
 //!
 //! **Guaranteed.** A cast that returned is in a queue, confirmed by the broker, and is delivered until somebody
 //! acknowledges it. A listener outlives the loss of the broker. No bytes from the wire can panic a program:
@@ -26,24 +27,19 @@
 //! tells. A confirmation outlives a restart of the broker only in a durable queue (`rabbit_quorum_queue`).
 //! Order between several conductors.
 
-mod call;
-mod client;
 mod compression;
-mod dead_letters;
 mod delivery;
 mod envelope;
 mod failure;
 mod fake;
 mod gone;
 mod message;
-mod monitor;
-mod notification;
 mod options;
+mod publish;
 mod queue_names;
-mod rabbit;
+pub mod rabbit;
 mod reply;
 mod request;
-mod server;
 mod settings;
 mod target;
 pub mod topology;
@@ -54,26 +50,22 @@ use std::sync::Arc;
 
 use magnum_config::Settings;
 
-pub use client::{CallError, CallOptions, RpcClient};
-pub use compression::CompressionError;
-pub use dead_letters::{DeadLetter, Subject};
+pub use compression::{CompressionError, decompress};
 pub use delivery::Delivery;
 pub use envelope::{DecodeError, decode, encode};
 pub use failure::RemoteFailure;
 pub use gone::GoneCallers;
 pub use message::{OutgoingMessage, RawMessage, WireFormat};
-pub use monitor::{CallMonitor, alive};
-pub use notification::{Notification, NotificationFormat, Priority, Retries, notification_queues, notify};
-pub use options::{Addressing, LoginMethod, MAX_BODY_BYTES, OptionsError, RabbitOptions, RpcOptions};
-pub use rabbit::dead_letters::{DeadLetterError, DeadLetters, Lent};
+pub use options::{
+    Addressing, DEFAULT_PREFETCH, LoginMethod, MAX_BODY_BYTES, OptionsError, RabbitOptions, RpcOptions,
+};
+pub use publish::{PublishDeadlines, publish_until};
+pub use queue_names::UniqueName;
 pub use reply::{ReplyContent, WireReply};
 pub use request::{Malformed, ReplyAddress, Request, WireRequest};
-pub use server::{Incoming, RpcServer, reply};
-pub use target::{Names, Route, Target, direct, new_server_id};
+pub use target::{Names, Route, Target, direct, new_server_id, reply_queue};
 pub use topology::{Argument, Declaration, Exchange, ExchangeKind, Queue};
-pub use transport::{
-    ConsumerControl, Health, ListenSpec, Listener, PublishError, QueueInspection, Transport, TransportError,
-};
+pub use transport::{ConsumerControl, Health, ListenSpec, Listener, PublishError, Transport, TransportError};
 pub use url::{BrokerHost, RabbitUrl, TransportUrl, UrlError};
 
 /// A transport as the settings say. Reads TLS files; the network is first used by a publish or a listener, so
@@ -98,24 +90,6 @@ pub async fn connect(
         );
     }
     Ok(transport)
-}
-
-/// What the broker has of these declarations, by name: for a person who wants to know before a service is started.
-/// Connects, logs in, and changes nothing. Empty for `fake://`, which has no broker.
-///
-/// # Errors
-/// When the options cannot be used, or [`TransportError::Unreachable`]: no host lets us in.
-pub async fn inspect(
-    options: &RpcOptions,
-    connection_name: &str,
-    declarations: &[Declaration],
-) -> Result<Vec<(String, QueueInspection)>, TransportError> {
-    match &options.url {
-        TransportUrl::Fake(_) => Ok(Vec::new()),
-        TransportUrl::Rabbit(url) => {
-            rabbit::inspect(url.clone(), &options.rabbit, connection_name, declarations).await
-        }
-    }
 }
 
 /// A transport by its options. The network is first used by the first publish or listener.

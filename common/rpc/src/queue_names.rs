@@ -23,7 +23,7 @@ const MOST: u32 = 10_000;
 
 /// The unique part of a queue's name, ours as long as it is kept.
 #[derive(Debug)]
-pub(super) struct UniqueName {
+pub struct UniqueName {
     text: String,
     /// Lock file that reserves the number.
     _slot: Option<File>,
@@ -31,7 +31,7 @@ pub(super) struct UniqueName {
 
 impl UniqueName {
     /// A random name, or one with a reserved number, as the options say.
-    pub(super) async fn new(options: &RabbitOptions) -> Result<Self, TransportError> {
+    pub async fn new(options: &RabbitOptions) -> Result<Self, TransportError> {
         let (true, Some(folder)) = (options.use_queue_manager, options.lock_path.clone()) else {
             return Ok(Self {
                 text: Uuid::new_v4().simple().to_string(),
@@ -57,7 +57,7 @@ impl UniqueName {
     }
 
     /// The text.
-    pub(super) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.text
     }
 }

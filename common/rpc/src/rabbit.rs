@@ -1,4 +1,7 @@
-//! `rabbit://`: RabbitMQ through lapin. The only folder that names lapin.
+//! `rabbit://`: RabbitMQ through lapin.
+//!
+//! Public is what a reader of dead letters and an inspection of the broker need besides a transport: a connection of
+//! their own, and the broker's words explained. Programs use a [`Transport`].
 //!
 //! Connections, as oslo.messaging keeps them apart: one per listener, and one sender. A listener's connection
 //! can be blocked by a slow consumer, a sender's by the broker's memory alarm; neither shall hold up the other.
@@ -12,10 +15,8 @@
 //! names the option to align, where Python fails for good; and the first publish opens the sender's connection,
 //! where Python keeps a pool.
 
-pub(super) mod dead_letters;
 mod declare;
 mod hosts;
-mod inspect;
 mod listener;
 mod open;
 mod reconnect;
@@ -33,16 +34,15 @@ use tokio_util::sync::CancellationToken;
 
 use self::declare::Mismatches;
 use self::listener::Supervisor;
-use self::open::Opener;
 use self::sender::Sender;
 use super::gone::GoneCallers;
 use super::message::OutgoingMessage;
 use super::options::RabbitOptions;
-use super::topology::Declaration;
-use super::transport::{
-    Health, ListenSpec, Listener, PublishError, QueueInspection, Transport, TransportError,
-};
+use super::transport::{Health, ListenSpec, Listener, PublishError, Transport, TransportError};
 use super::url::RabbitUrl;
+
+pub use self::declare::{create, has_code, option_to_align};
+pub use self::open::{OpenError, Opener, explain, short};
 
 /// A transport to the brokers of `url`. Reads the TLS files; touches the network later.
 pub(super) fn connect(
@@ -61,19 +61,6 @@ pub(super) fn connect(
         gone: GoneCallers::default(),
         stop: CancellationToken::new(),
     }))
-}
-
-/// What the broker has of these declarations; see [`inspect()`].
-pub(super) async fn inspect(
-    url: RabbitUrl,
-    options: &RabbitOptions,
-    name: &str,
-    declarations: &[Declaration],
-) -> Result<Vec<(String, QueueInspection)>, TransportError> {
-    let opener = Opener::new(url, options, name)?;
-    inspect::inspect(&opener, declarations)
-        .await
-        .map_err(TransportError::Unreachable)
 }
 
 struct RabbitTransport {

@@ -144,17 +144,6 @@ pub enum TransportError {
     Unreachable(String),
 }
 
-/// What exists on a broker under the name of a queue that we would declare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QueueInspection {
-    /// No queue.
-    Missing,
-    /// A queue with the arguments that we would declare.
-    AsConfigured,
-    /// A queue with other arguments, and the option that would align them.
-    Mismatch(&'static str),
-}
-
 /// State of the connections, for health checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {

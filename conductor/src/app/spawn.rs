@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use magnum_config::Settings;
-use magnum_rpc::{Addressing, RpcServer, Transport, new_server_id};
+use magnum_rpc::{Addressing, Transport, new_server_id};
+use magnum_rpc_server::RpcServer;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

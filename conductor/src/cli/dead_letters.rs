@@ -1,12 +1,13 @@
 //! `magnum-conductor dead-letters list | show | requeue | discard`: messages that were set aside, for operators.
 //!
 //! Works on the broker alone, with or without a conductor running. Never prints a secret: see
-//! `magnum_rpc::DeadLetter`.
+//! `magnum_rpc_server::DeadLetter`.
 
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args, Subcommand};
 use magnum_config::Settings;
-use magnum_rpc::{DeadLetter, DeadLetters, RpcOptions};
+use magnum_rpc::RpcOptions;
+use magnum_rpc_server::{DeadLetter, DeadLetters};
 use serde_json::{Map, Value, json};
 
 use super::operations::print;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use magnum_rpc::NotificationFormat;
+use super::message::NotificationFormat;
 
 /// Where notifications go. In this order: what cannot wait for a broker comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,8 +6,9 @@
 //! Differs from oslo's: values whose name speaks of a secret are masked at any depth (oslo's leaves lists as they
 //! are, and with them the cluster's labels); texts are not searched for passwords.
 
-use magnum_rpc::{Notification, Priority};
 use serde_json::Value;
+
+use super::message::{Notification, Priority};
 
 /// Parts of names whose values are nobody's business in a log.
 const SECRET: &[&str] = &[

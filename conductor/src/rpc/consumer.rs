@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use magnum_common::retry::RetryPolicy;
-use magnum_rpc::{ConsumerControl, Delivery, RpcServer, Transport};
+use magnum_rpc::{ConsumerControl, Transport};
+use magnum_rpc_server::{Delivery, RpcServer};
 use magnum_telemetry::field;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

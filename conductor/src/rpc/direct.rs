@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use magnum_common::error::Fault;
 use magnum_common::ids::MessageId;
-use magnum_rpc::{Delivery, Incoming as Message, ReplyAddress, Request, Transport, reply};
+use magnum_rpc::{ReplyAddress, Request, Transport};
+use magnum_rpc_server::{Delivery, Incoming as Message, reply};
 use magnum_telemetry::{field, trace};
 use serde_json::Value;
 use tokio::sync::Semaphore;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use magnum_rpc::{self as rpc, PublishError, ReplyAddress, Transport};
+use magnum_rpc::{PublishError, ReplyAddress, Transport};
+use magnum_rpc_server as rpc;
 
 use crate::operations::replies::ReplySink;
 use crate::operations::stored_reply::Reply;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_rpc::{Incoming, RpcServer, Transport, WireFormat, connect_with, reply};
+use magnum_rpc::{Transport, WireFormat, connect_with};
+use magnum_rpc_server::{Incoming, RpcServer, reply};
 use magnum_tests::certificates::{Authority, Signed};
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::rabbitmq::{self, PASSWORD, Rabbitmq, USER};

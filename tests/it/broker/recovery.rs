@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use magnum_rpc::{Health, Incoming, PublishError, RpcServer, reply};
+use magnum_rpc::{Health, PublishError};
+use magnum_rpc_server::{Incoming, RpcServer, reply};
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::rabbitmq::{self, Rabbitmq};
 use magnum_tests::wait;

@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use magnum_conductor::notifications::message::{Notification, NotificationFormat, Priority, Retries, notify};
 use magnum_config::Settings;
-use magnum_rpc::{
-    CallOptions, Incoming, Notification, NotificationFormat, Priority, Retries, RpcClient, RpcOptions,
-    RpcServer, connect_with, notify, reply,
-};
+use magnum_rpc::{RpcOptions, connect_with};
+use magnum_rpc_client::{CallOptions, RpcClient};
+use magnum_rpc_server::{Incoming, RpcServer, reply};
 use magnum_tests::amqp_tap::AmqpTap;
 use magnum_tests::rabbitmq;
 use magnum_tests::wait;

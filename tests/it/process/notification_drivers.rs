@@ -6,10 +6,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::RequestId;
-use magnum_rpc::{
-    self as rpc, Declaration, Notification, NotificationFormat, Priority, QueueInspection, Retries,
-    RpcOptions, connect_with, topology,
-};
+use magnum_conductor::notifications::message::{Notification, NotificationFormat, Priority, Retries, notify};
+use magnum_rpc::{Declaration, RpcOptions, connect_with, topology};
+use magnum_rpc_server::{QueueInspection, inspect};
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::deployment::{Api, Deployment};
 use magnum_tests::oslo_peer::OsloPeer;
@@ -203,7 +202,7 @@ async fn publisher_and_listener_declare_the_same_queues_whatever_the_options() -
         let tell = async |priority| {
             let told = notification(priority);
             let retries = Retries::AtMost(0);
-            rpc::notify(
+            notify(
                 transport.as_ref(),
                 "magnum",
                 "notifications",
@@ -223,7 +222,7 @@ async fn publisher_and_listener_declare_the_same_queues_whatever_the_options() -
             .into_iter()
             .filter(|one| !matches!(one, Declaration::Bind { .. }))
             .collect();
-        for (name, found) in rpc::inspect(&rpc_options, "inspector", &declared).await? {
+        for (name, found) in inspect(&rpc_options, "inspector", &declared).await? {
             ensure!(
                 found == QueueInspection::AsConfigured,
                 "{options:?}: {name}: {found:?}"

@@ -3,9 +3,10 @@
 use magnum_common::context::RequestContext;
 use magnum_common::model::{Cluster, NodeGroup};
 use magnum_conductor::notifications::cadf;
+use magnum_conductor::notifications::{Notification, Priority};
 use magnum_conductor::operations::OperationKind;
 use magnum_conductor::operations::notice::{ClusterSnapshot, NoticeOutcome};
-use magnum_rpc::{Notification, Priority, RabbitOptions, topology};
+use magnum_rpc::{RabbitOptions, topology};
 use serde_json::{Map, Value};
 
 use super::topology::methods;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_rpc::{RpcClient, RpcOptions, connect_with};
+use magnum_rpc::{RpcOptions, connect_with};
+use magnum_rpc_client::RpcClient;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 

@@ -4,7 +4,8 @@ use anyhow::{Context as _, Result};
 use futures::StreamExt as _;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
-use magnum_rpc::{Incoming, RpcOptions, RpcServer, connect_with, reply};
+use magnum_rpc::{RpcOptions, connect_with};
+use magnum_rpc_server::{Incoming, RpcServer, reply};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 

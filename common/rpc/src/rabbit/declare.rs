@@ -119,7 +119,11 @@ impl<'a> Declarer<'a> {
     }
 }
 
-pub(super) async fn create(channel: &Channel, declaration: &Declaration, passive: bool) -> lapin::Result<()> {
+/// Declares an exchange or a queue; with `passive` only asks whether it is there. Other steps of a list are left out.
+///
+/// # Errors
+/// The broker's, which closes the channel: 404 for what is not there, 406 for what exists with other arguments.
+pub async fn create(channel: &Channel, declaration: &Declaration, passive: bool) -> lapin::Result<()> {
     match declaration {
         Declaration::Exchange(exchange) => {
             let kind = match exchange.kind {
@@ -187,7 +191,7 @@ pub(super) async fn cancel(channel: &Channel, declarations: &[Declaration]) -> l
 }
 
 /// Whether the broker closed the channel with this code.
-pub(super) fn has_code(error: &lapin::Error, code: &AMQPSoftError) -> bool {
+pub fn has_code(error: &lapin::Error, code: &AMQPSoftError) -> bool {
     match error.kind() {
         ErrorKind::ProtocolError(amqp) => matches!(amqp.kind(), AMQPErrorKind::Soft(soft) if soft == code),
         _ => false,
@@ -215,7 +219,7 @@ fn field_table(arguments: &Arguments) -> FieldTable {
 }
 
 /// The option behind the argument that the broker complains about. Only for people: nothing depends on it.
-pub(super) fn option_to_align(text: &str) -> &'static str {
+pub fn option_to_align(text: &str) -> &'static str {
     const OPTIONS: &[(&str, &str)] = &[
         (
             "'x-queue-type'",

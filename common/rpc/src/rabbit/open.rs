@@ -32,7 +32,7 @@ const FRAME_MAX: u32 = 32 * 1024;
 const MAX_SHORT_STRING: usize = 255;
 
 /// Opens connections to one cluster of brokers.
-pub(super) struct Opener {
+pub struct Opener {
     url: RabbitUrl,
     name: String,
     login: SASLMechanism,
@@ -44,10 +44,14 @@ pub(super) struct Opener {
 /// Why no host could be used: one line per host, without credentials.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct OpenError(String);
+pub struct OpenError(String);
 
 impl Opener {
-    pub(super) fn new(url: RabbitUrl, options: &RabbitOptions, name: &str) -> Result<Self, TransportError> {
+    /// By the options; reads the TLS files.
+    ///
+    /// # Errors
+    /// The name of the virtual host is too long, or a TLS file cannot be read.
+    pub fn new(url: RabbitUrl, options: &RabbitOptions, name: &str) -> Result<Self, TransportError> {
         if url.virtual_host.len() > MAX_SHORT_STRING {
             return Err(OptionsError::from(UrlError::LongVirtualHost).into());
         }
@@ -63,6 +67,14 @@ impl Opener {
             heartbeat: u16::try_from(options.heartbeat_timeout_threshold.as_secs()).unwrap_or(u16::MAX),
             tls: tls::connector(options)?.map(|config| RustlsConnector::from(Arc::new(config))),
         })
+    }
+
+    /// A connection of its own, for `purpose` as the broker shows it. Tries every host once.
+    ///
+    /// # Errors
+    /// No host lets us in.
+    pub async fn open_once(&self, purpose: &str) -> Result<Connection, OpenError> {
+        self.open(purpose, &mut self.host_order()).await
     }
 
     /// An order of the hosts, for one connection and those that replace it.
@@ -185,7 +197,7 @@ fn push_line(errors: &mut String, host: &BrokerHost, reason: &str) {
 }
 
 /// The broker's word, with what to do about it where that is known.
-pub(super) fn explain(error: &lapin::Error) -> String {
+pub fn explain(error: &lapin::Error) -> String {
     let hint = match error.kind() {
         ErrorKind::IOError(error) => handshake(error).map(tls::hint).unwrap_or_default(),
         ErrorKind::ProtocolError(amqp) => match amqp.kind() {
@@ -214,6 +226,9 @@ fn handshake(error: &std::io::Error) -> Option<&rustls::Error> {
 }
 
 /// A name as AMQP carries it. Names from the wire (a caller's reply queue) can be too long.
-pub(super) fn short(text: &str) -> Result<lapin::types::ShortString, String> {
+///
+/// # Errors
+/// It has more than 255 bytes.
+pub fn short(text: &str) -> Result<lapin::types::ShortString, String> {
     lapin::types::ShortString::try_new(text).map_err(|error| error.to_string())
 }

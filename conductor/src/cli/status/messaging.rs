@@ -9,9 +9,8 @@
 //! Looks at one host of `transport_url`: the first that lets us in. A service that loses it goes on to the others.
 
 use magnum_config::Settings;
-use magnum_rpc::{
-    self as rpc, Declaration, QueueInspection, RpcOptions, TransportError, TransportUrl, topology,
-};
+use magnum_rpc::{Declaration, RpcOptions, TransportError, TransportUrl, topology};
+use magnum_rpc_server::{QueueInspection, inspect};
 
 use super::report::Finding;
 
@@ -50,7 +49,7 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
         topology::control_exchange(names, &options.rabbit),
         Declaration::Queue(topology::topic_queue(names.topic_queue(), &options.rabbit)),
     ];
-    match rpc::inspect(&options, CONNECTION_NAME, &declarations).await {
+    match inspect(&options, CONNECTION_NAME, &declarations).await {
         Ok(things) => vec![refused, broker, queue(&options, things)],
         Err(error @ TransportError::Unreachable(_)) => {
             broker.fail(unreachable("[DEFAULT] transport_url", &error));

@@ -4,13 +4,13 @@
 //! thousand of them.
 
 use magnum_config::Settings;
-use magnum_rpc::{
-    self as rpc, Declaration, OptionsError, RpcOptions, TransportError, notification_queues, topology,
-};
+use magnum_rpc::{Declaration, OptionsError, RpcOptions, TransportError, topology};
+use magnum_rpc_server::inspect;
 
 use super::messaging::{CONNECTION_NAME, mismatches, unreachable};
 use super::report::Finding;
 use crate::notifications::Drivers;
+use crate::notifications::message::notification_queues;
 
 const URL: &str = "[oslo_messaging_notifications] transport_url";
 
@@ -51,7 +51,7 @@ pub(super) async fn look(settings: &Settings) -> Finding {
         .flat_map(|queue| topology::notification_queue(exchange, &queue, &options.rabbit))
         .filter(|one| matches!(one, Declaration::Queue(_)))
         .collect();
-    match rpc::inspect(&options, CONNECTION_NAME, &declarations).await {
+    match inspect(&options, CONNECTION_NAME, &declarations).await {
         Ok(things) => mismatches(&mut finding, things),
         // That of the requests is told by itself.
         Err(_) if !is_own => {}

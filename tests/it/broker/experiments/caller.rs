@@ -12,7 +12,8 @@ use lapin::options::{BasicConsumeOptions, ExchangeDeclareOptions, QueueBindOptio
 use lapin::types::FieldTable;
 use lapin::{Channel, Connection, Consumer};
 use magnum_objects::{VersionedObject, is_object};
-use magnum_rpc::{CallError, CallOptions, MAX_BODY_BYTES, RawMessage, decode};
+use magnum_rpc::{MAX_BODY_BYTES, RawMessage, decode};
+use magnum_rpc_client::{CallError, CallOptions};
 use magnum_tests::rabbitmq::{self, Vhost};
 use serde_json::{Map, Value, json};
 use tokio::time::{sleep, timeout};

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_rpc::{Health, RpcOptions, RpcServer, connect_with};
+use magnum_rpc::{Health, RpcOptions, connect_with};
+use magnum_rpc_server::RpcServer;
 use magnum_tests::amqp_tap::AmqpTap;
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::rabbitmq;

@@ -10,9 +10,10 @@ use magnum_common::error::{Exception, Fault};
 use magnum_objects::{VersionedObject, is_object};
 use magnum_rpc::topology::{self, Declaration};
 use magnum_rpc::{
-    CallMonitor, Delivery, Incoming, ListenSpec, Listener, MAX_BODY_BYTES, PublishError, ReplyAddress,
-    Request, RpcOptions, RpcServer, Transport, WireFormat, connect_with, decode, reply,
+    Delivery, ListenSpec, Listener, MAX_BODY_BYTES, PublishError, ReplyAddress, Request, RpcOptions,
+    Transport, WireFormat, connect_with, decode,
 };
+use magnum_rpc_server::{CallMonitor, Incoming, RpcServer, reply};
 use magnum_tests::amqp_tap::AmqpTap;
 use magnum_tests::rabbitmq::{self, Vhost};
 use magnum_tests::wait;

@@ -3,15 +3,16 @@
 //! A request holds its user's token, so nothing is shown as it stands: secrets are masked wherever they are in the
 //! message, also inside of texts that hold JSON, and a body that cannot be parsed is not shown at all.
 
+mod reader;
+
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::compression::decompress;
-use super::envelope;
-use super::message::RawMessage;
-use super::options::MAX_BODY_BYTES;
+use magnum_rpc::{MAX_BODY_BYTES, RawMessage, decode, decompress};
+
+pub use self::reader::{DeadLetterError, DeadLetters, Lent};
 
 /// The header with the id that it got when it was set aside.
 pub(super) const ID: &str = "x-id";
@@ -103,7 +104,7 @@ impl DeadLetter {
 
     /// The message inside of its envelope, or else whatever JSON it is.
     fn inner(&self) -> Option<Value> {
-        if let Ok((inner, _)) = envelope::decode::<Value>(&self.message, MAX_BODY_BYTES) {
+        if let Ok((inner, _)) = decode::<Value>(&self.message, MAX_BODY_BYTES) {
             return Some(inner);
         }
         let label = self.message.compression.as_deref();

@@ -9,9 +9,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::reply::WireReply;
-use super::request::{ReplyAddress, Request};
-use super::transport::{PublishError, Transport};
+use magnum_rpc::{PublishError, ReplyAddress, Request, Transport, WireReply};
 use magnum_telemetry::field;
 
 /// Sends signs of life until dropped. Drop it before the final reply is sent.

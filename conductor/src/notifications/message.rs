@@ -14,15 +14,11 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::envelope;
-use super::message::{OutgoingMessage, WireFormat};
-use super::target::Route;
-use super::topology;
-use super::transport::{PublishError, Transport};
 use magnum_common::clock::utc_now;
 use magnum_common::context::RequestContext;
 use magnum_common::ids::MessageId;
 use magnum_common::retry::{Retry, RetryPolicy};
+use magnum_rpc::{OutgoingMessage, PublishError, Route, Transport, WireFormat, topology};
 
 /// Longest wait for one attempt, the way to the broker included: every host of a list of three gets its turn.
 const ATTEMPT: Duration = Duration::from_secs(35);
@@ -190,7 +186,7 @@ pub async fn notify(
     let encode = |error: String| PublishError::Encode(error);
     let body = match format {
         NotificationFormat::Enveloped => {
-            envelope::encode(&message, WireFormat::Json).map_err(|error| encode(error.to_string()))?
+            magnum_rpc::encode(&message, WireFormat::Json).map_err(|error| encode(error.to_string()))?
         }
         NotificationFormat::Bare => serde_json::to_vec(&message)
             .map_err(|error| encode(error.to_string()))?

@@ -5,18 +5,46 @@
 
 use lapin::protocol::AMQPSoftError;
 
-use super::declare::{create, has_code, option_to_align};
-use super::open::Opener;
-use crate::topology::Declaration;
-use crate::transport::QueueInspection;
+use magnum_rpc::rabbit::{Opener, create, has_code, option_to_align};
+use magnum_rpc::{Declaration, RpcOptions, TransportError, TransportUrl};
+
+/// What exists on a broker under the name of a queue that we would declare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueInspection {
+    /// No queue.
+    Missing,
+    /// A queue with the arguments that we would declare.
+    AsConfigured,
+    /// A queue with other arguments, and the option that would align them.
+    Mismatch(&'static str),
+}
+
+/// What the broker has of these declarations, by name: for a person who wants to know before a service is started.
+/// Connects, logs in, and changes nothing. Empty for `fake://`, which has no broker.
+///
+/// # Errors
+/// When the options cannot be used, or [`TransportError::Unreachable`]: no host lets us in.
+pub async fn inspect(
+    options: &RpcOptions,
+    connection_name: &str,
+    declarations: &[Declaration],
+) -> Result<Vec<(String, QueueInspection)>, TransportError> {
+    let TransportUrl::Rabbit(url) = &options.url else {
+        return Ok(Vec::new());
+    };
+    let opener = Opener::new(url.clone(), &options.rabbit, connection_name)?;
+    look_at_all(&opener, declarations)
+        .await
+        .map_err(TransportError::Unreachable)
+}
 
 /// What is there of these declarations, by name. An error is one line without credentials.
-pub(super) async fn inspect(
+async fn look_at_all(
     opener: &Opener,
     declarations: &[Declaration],
 ) -> Result<Vec<(String, QueueInspection)>, String> {
     let connection = opener
-        .open("inspection", &mut opener.host_order())
+        .open_once("inspection")
         .await
         .map_err(|error| error.to_string())?;
     let mut seen = Vec::new();

@@ -15,25 +15,14 @@ use tokio::time::{Instant, timeout_at};
 use tracing::Instrument as _;
 
 use super::call::{CallEvent, Calls};
-use super::envelope;
-use super::failure::RemoteFailure;
-use super::message::OutgoingMessage;
-use super::options::{Addressing, MAX_BODY_BYTES};
-use super::request::{ReplyAddress, Request};
-use super::target::Target;
-use super::topology;
-use super::transport::{PublishError, Transport, TransportError};
 use magnum_common::context::RequestContext;
 use magnum_common::ids::MessageId;
-use magnum_common::retry::{Retry, RetryPolicy};
+use magnum_rpc::{
+    Addressing, MAX_BODY_BYTES, OutgoingMessage, PublishDeadlines, PublishError, RemoteFailure, ReplyAddress,
+    Request, Target, Transport, TransportError, encode, publish_until, topology,
+};
 use magnum_telemetry::field;
 use magnum_telemetry::trace::{self, TraceContext};
-
-/// Longest wait for one confirmation; a broker that blocks publishers answers none at all.
-const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long a message without a queue is offered again: a conductor that reconnects declares it in that time.
-const UNROUTABLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
@@ -218,7 +207,7 @@ impl RpcClient {
         expires: Option<Instant>,
     ) -> Result<MessageId, PublishError> {
         let id = request.unique_id.clone().unwrap_or_else(MessageId::random);
-        let body = envelope::encode(request, self.addressing.format)
+        let body = encode(request, self.addressing.format)
             .map_err(|error| PublishError::Encode(error.to_string()))?;
         if body.len() > MAX_BODY_BYTES {
             return Err(PublishError::TooLarge {
@@ -269,61 +258,4 @@ fn request(context: &RequestContext, method: &str, args: Map<String, Value>) -> 
         namespace: None,
         version: None,
     }
-}
-
-/// When retries of a publish end.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PublishDeadlines {
-    /// While the broker does not confirm the message.
-    pub(super) unconfirmed: Instant,
-    /// While there is no queue for the message.
-    pub(super) unroutable: Instant,
-}
-
-impl PublishDeadlines {
-    /// At `deadline`, and soon for a queue that does not exist.
-    pub(super) fn at(deadline: Instant) -> Self {
-        Self {
-            unconfirmed: deadline,
-            unroutable: deadline.min(Instant::now() + UNROUTABLE_TIMEOUT),
-        }
-    }
-}
-
-/// Publishes a message until the broker confirms it; every attempt sends the same bytes, so that a receiver that
-/// deduplicates by unique id sees one request.
-///
-/// # Errors
-/// The error of the last attempt: a permanent one, or any at its deadline. After a transient error the broker may have
-/// stored the message.
-pub(super) async fn publish_until(
-    transport: &dyn Transport,
-    message: &OutgoingMessage,
-    deadlines: PublishDeadlines,
-) -> Result<(), PublishError> {
-    let policy = RetryPolicy {
-        initial: Duration::from_millis(100),
-        max_interval: Duration::from_secs(1),
-        multiplier: 2.0,
-        jitter: 0.25,
-    };
-    let last = deadlines.unconfirmed.max(deadlines.unroutable);
-    let attempt = || async {
-        let attempt_ends = last.min(Instant::now() + CONFIRM_TIMEOUT);
-        timeout_at(attempt_ends, transport.publish(message.clone()))
-            .await
-            .unwrap_or(Err(PublishError::TimedOut))
-    };
-    let is_retryable = |error: &PublishError, retry: Retry| {
-        let deadline = match error {
-            PublishError::Unroutable { .. } => deadlines.unroutable,
-            _ => deadlines.unconfirmed,
-        };
-        let retryable = error.is_transient() && retry.at < deadline;
-        if retryable {
-            tracing::debug!(%error, "publish failed; trying again");
-        }
-        retryable
-    };
-    policy.retry_while(attempt, is_retryable).await
 }

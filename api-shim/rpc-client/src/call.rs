@@ -10,15 +10,11 @@ use serde_json::Value;
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::envelope;
-use super::failure::RemoteFailure;
-use super::options::MAX_BODY_BYTES;
-use super::queue_names::UniqueName;
-use super::reply::{ReplyContent, WireReply};
-use super::target;
-use super::topology;
-use super::transport::{ListenSpec, Listener, Transport, TransportError};
 use magnum_common::ids::MessageId;
+use magnum_rpc::{
+    ListenSpec, Listener, MAX_BODY_BYTES, RemoteFailure, ReplyContent, Transport, TransportError, UniqueName,
+    WireReply, decode, reply_queue, topology,
+};
 use magnum_telemetry::field;
 
 /// What happens to a call that waits for its reply.
@@ -85,7 +81,7 @@ impl Calls {
 
     async fn listen(&self) -> Result<String, TransportError> {
         let unique = UniqueName::new(self.transport.options()).await?;
-        let queue = target::reply_queue(unique.as_str());
+        let queue = reply_queue(unique.as_str());
         let listener = self
             .transport
             .listen(ListenSpec {
@@ -141,7 +137,7 @@ async fn deliver(mut listener: Listener, waiting: Waiting, stop: CancellationTok
         let Some(delivery) = next else {
             break;
         };
-        match envelope::decode::<WireReply>(delivery.message(), MAX_BODY_BYTES) {
+        match decode::<WireReply>(delivery.message(), MAX_BODY_BYTES) {
             Ok((reply, _)) => hand_over(reply, &waiting),
             // The call it was for goes on waiting, as with a Python client: nothing says which one it is.
             Err(error) => tracing::warn!(%error, "unreadable reply dropped"),

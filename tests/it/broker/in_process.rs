@@ -1,4 +1,4 @@
-//! The guarantees of both transports, proven on the in-process one; `tests/it/broker.rs` proves it on RabbitMQ.
+//! The guarantees of both transports, proven on the in-process one; the rest of this room proves them on RabbitMQ.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,12 +7,11 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::{
-    CallError, CallMonitor, CallOptions, Incoming, OutgoingMessage, PublishError, RpcClient, RpcOptions,
-    RpcServer, Transport, WireFormat, connect_with, direct, reply,
-};
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
+use magnum_rpc::{OutgoingMessage, PublishError, RpcOptions, Transport, WireFormat, connect_with, direct};
+use magnum_rpc_client::{CallError, CallOptions, RpcClient};
+use magnum_rpc_server::{CallMonitor, Incoming, RpcServer, reply};
 
 const SOON: Duration = Duration::from_secs(5);
 

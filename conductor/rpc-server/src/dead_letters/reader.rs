@@ -12,13 +12,9 @@ use lapin::protocol::{AMQPSoftError, basic::AMQPProperties};
 use lapin::types::{AMQPValue, DeliveryTag, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection};
 
-use super::declare::has_code;
-use super::open::{Opener, explain, short};
-use crate::dead_letters::DeadLetter;
-use crate::message::RawMessage;
-use crate::options::{RabbitOptions, RpcOptions};
-use crate::transport::TransportError;
-use crate::url::{RabbitUrl, TransportUrl};
+use super::DeadLetter;
+use magnum_rpc::rabbit::{Opener, explain, has_code, short};
+use magnum_rpc::{RabbitOptions, RabbitUrl, RawMessage, RpcOptions, TransportError, TransportUrl};
 use magnum_telemetry::trace::TraceContext;
 
 /// Returns after which a message is put in anew.
@@ -242,8 +238,7 @@ async fn connect(
     program: &str,
 ) -> Result<Connection, DeadLetterError> {
     let opener = Opener::new(url.clone(), options, program)?;
-    let mut order = opener.host_order();
-    let opened = opener.open("dead-letters", &mut order).await;
+    let opened = opener.open_once("dead-letters").await;
     opened.map_err(|error| DeadLetterError::Broker(error.to_string()))
 }
 

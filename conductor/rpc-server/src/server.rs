@@ -2,7 +2,7 @@
 //!
 //! Differs from oslo.messaging in one thing that decides all others: a message is acknowledged by the code that
 //! handles it, *after* the work is safe, not on arrival. So a crash loses nothing, a delivery can come twice,
-//! and the number of unacknowledged deliveries is limited (see `options::DEFAULT_PREFETCH`).
+//! and the number of unacknowledged deliveries is limited (see [`DEFAULT_PREFETCH`]).
 //!
 //! What cannot be decoded never reaches a handler and never comes back: it moves to the dead-letter queue with
 //! its reason, or is rejected where there is none. What can be decoded but not dispatched (a wrong version, a
@@ -13,17 +13,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::client::{PublishDeadlines, publish_until};
-use super::delivery::{DeadLetters, Delivery};
-use super::envelope;
-use super::message::RawMessage;
-use super::options::{Addressing, DEFAULT_PREFETCH, MAX_BODY_BYTES};
-use super::queue_names::UniqueName;
-use super::reply::WireReply;
-use super::request::{Malformed, ReplyAddress, Request, WireRequest};
-use super::topology;
-use super::transport::{ConsumerControl, ListenSpec, Listener, PublishError, Transport, TransportError};
+use super::delivery::{DeadLetterQueue, Delivery};
 use magnum_common::error::Fault;
+use magnum_rpc::{
+    Addressing, ConsumerControl, DEFAULT_PREFETCH, ListenSpec, Listener, MAX_BODY_BYTES, Malformed,
+    PublishDeadlines, PublishError, RawMessage, ReplyAddress, Request, Transport, TransportError, UniqueName,
+    WireReply, WireRequest, publish_until, topology,
+};
 
 /// How long a reply that the broker does not confirm is retried.
 const REPLY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -44,7 +40,7 @@ pub struct Incoming {
 pub struct RpcServer {
     transport: Arc<dyn Transport>,
     listener: Listener,
-    dead_letters: Option<Arc<DeadLetters>>,
+    dead_letters: Option<Arc<DeadLetterQueue>>,
     ping_enabled: bool,
     /// Ours as long as we consume.
     _queue_name: Option<UniqueName>,
@@ -78,7 +74,7 @@ impl RpcServer {
             delete_at_stop: is_random.then_some(fanout_queue),
         };
         let dead_letters = addressing.dead_letter_queue.as_ref().map(|queue| {
-            Arc::new(DeadLetters {
+            Arc::new(DeadLetterQueue {
                 transport: Arc::clone(&transport),
                 declaration: topology::dead_letter_queue(queue, options),
                 queue: queue.clone(),
@@ -135,8 +131,8 @@ impl RpcServer {
     }
 
     /// Decodes; deals with what cannot be handled, beside the caller, so that it never waits for the broker.
-    fn take_in(&self, delivery: Delivery) -> Option<Incoming> {
-        let delivery = delivery.with_dead_letters(self.dead_letters.clone());
+    fn take_in(&self, delivery: magnum_rpc::Delivery) -> Option<Incoming> {
+        let delivery = Delivery::new(delivery, self.dead_letters.clone());
         match decode(delivery.message()) {
             Ok(request) if self.ping_enabled && request.method == PING => {
                 let transport = Arc::clone(&self.transport);
@@ -183,7 +179,7 @@ enum Refusal {
 }
 
 fn decode(message: &RawMessage) -> Result<Request, Refusal> {
-    let (wire, format) = envelope::decode::<WireRequest>(message, MAX_BODY_BYTES)
+    let (wire, format) = magnum_rpc::decode::<WireRequest>(message, MAX_BODY_BYTES)
         .map_err(|error| Refusal::Undecodable(error.to_string()))?;
     wire.check(format).map_err(Refusal::Malformed)
 }
