@@ -33,11 +33,12 @@ use crate::driver_catalog::DriverCatalog;
 use crate::edge::arrival::{self, Proxies};
 use crate::edge::cors::{self, Cors};
 use crate::edge::limits::{self, RequestLimits};
+use crate::edge::{path, render};
 use crate::health::probe::Probe;
 use crate::health::{self, Check, Health, broker_probe, database_probe};
 use crate::policy::{Policy, PolicyErrors, Source};
 use crate::state::App;
-use crate::{admin, faults, metric_definitions, request, router};
+use crate::{admin, description, metric_definitions, router};
 
 /// How long after its time limit an unconfirmed message may still reach a conductor.
 const UNCONFIRMED_DELAY: Duration = Duration::from_secs(60);
@@ -244,9 +245,10 @@ fn open(settings: &Settings, transport: Arc<dyn Transport>, database: Database) 
         conductor: ConductorApi::new(Arc::clone(&transport), settings),
         cloud: Cloud::from_settings(settings).map_err(StartError::Cloud)?,
         drivers: DriverCatalog::new(database.clone(), settings),
-        authenticator: Authenticator::from_settings(settings).map_err(StartError::Authentication)?,
+        authenticator: Arc::new(Authenticator::from_settings(settings).map_err(StartError::Authentication)?),
         policy: Arc::new(Policy::load(Source::from_settings(settings))?),
         limits: Arc::new(RequestLimits::new(options)),
+        description: description::served,
         cluster_template: settings.cluster_template.clone(),
         max_limit: options.max_limit,
         max_body_bytes: settings.oslo_middleware.max_request_body_size,
@@ -269,8 +271,8 @@ fn public_service(
     health: Arc<Health>,
 ) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + use<>
 {
-    let routes = MapResponseLayer::new(faults::withdraw_head)
-        .layer(MapRequestLayer::new(request::rewrite).layer(router::routes(Arc::clone(app))));
+    let routes = MapResponseLayer::new(render::withdraw_head)
+        .layer(MapRequestLayer::new(path::rewrite).layer(router::routes(Arc::clone(app))));
     ServiceBuilder::new()
         .layer(from_fn_with_state(health, health::answer))
         .layer(from_fn_with_state(proxies(settings), arrival::pass))

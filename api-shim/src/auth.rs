@@ -28,8 +28,7 @@ use magnum_openstack::ServiceError;
 use serde_json::json;
 
 use crate::edge::arrival::Noted;
-use crate::request::method_sent;
-use crate::state::App;
+use crate::edge::path::method_sent;
 
 use self::keystone::Strategy;
 
@@ -96,7 +95,11 @@ impl Authenticator {
 }
 
 /// Middleware around the routes: finds out who asks, or answers 401 or 503.
-pub async fn authenticate(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+pub async fn authenticate(
+    State(authenticator): State<Arc<Authenticator>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     if is_public(request.uri().path()) {
         return next.run(request).await;
     }
@@ -105,7 +108,7 @@ pub async fn authenticate(State(app): State<Arc<App>>, mut request: Request, nex
         headers: request.headers(),
         path: request.uri().path(),
     };
-    match app.authenticator.identify(&credentials).await {
+    match authenticator.identify(&credentials).await {
         Ok(caller) => {
             if let Some(noted) = request.extensions().get::<Arc<Noted>>() {
                 noted.caller(&caller);

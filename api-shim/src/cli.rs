@@ -28,7 +28,7 @@ use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::microversion::Version;
-use crate::{Api, metric_definitions, openapi};
+use crate::{Api, description, metric_definitions};
 
 /// Magnum's REST API.
 #[derive(Debug, Parser)]
@@ -68,9 +68,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match arguments.command {
         None => {}
         Some(Command::Openapi { microversion }) => {
-            return print(&openapi::document(microversion).to_pretty_json()?);
+            return print(&description::document(microversion).to_pretty_json()?);
         }
-        Some(Command::Reference) => return print(openapi::reference().trim_end()),
+        Some(Command::Reference) => return print(description::reference().trim_end()),
     }
     // Before there are threads: taking the socket over clears the variables that announce it.
     let socket = inherited_socket()?;

@@ -1,9 +1,9 @@
 //! Errors as HTTP answers, in the one shape that every client of Magnum reads.
 //!
-//! A handler returns [`ApiFault`]; the middleware [`render`] gives it its body, because only there the request
+//! A handler returns [`ApiFault`]; the middleware [`crate::edge::render::render`] gives it its body, because only there the request
 //! id and the `Accept` header are at hand. Which error becomes which fault is decided by the `From`
 //! implementations below and in the modules of this one, and nowhere else. A fault keeps the error that it was made
-//! from; [`render`] logs it, once, in the request's span.
+//! from, which that middleware logs, once, in the request's span.
 //!
 //! Guarantee: every 4xx and 5xx has a JSON body with exactly one element in `errors` whose `title` and `detail`
 //! are texts made for users. SQL, paths and internals stay in the log. Differences from Magnum: `request_id` is
@@ -18,17 +18,13 @@ use std::error::Error;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use magnum_common::error::Fault;
 use magnum_telemetry::field;
 use serde_json::{Value, json};
 
-use crate::edge::arrival::Ids;
 use crate::microversion::{self, Version};
-use crate::request::method_sent;
 
 /// Where the fault was found: it decides `code` in the body, and whether the response carries version headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +111,7 @@ impl ApiFault {
     }
 
     /// Logs the error that it was made from, if there is one. A refusal that the client can act on has none.
-    fn log(&self) {
+    pub fn log(&self) {
         let Some(error) = &self.source else {
             return;
         };
@@ -261,67 +257,6 @@ pub fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
         .unwrap_or_default();
     tracing::error!(panic = text, "a request handler panicked");
     ApiFault::internal().into_response()
-}
-
-/// Middleware: gives every fault its body, and logs the error behind it.
-pub async fn render(request: Request, next: Next) -> Response {
-    let request_id = request
-        .extensions()
-        .get::<Ids>()
-        .map(|ids| ids.own.as_str().to_owned())
-        .unwrap_or_default();
-    let method = method_sent(&request);
-    let under_v1 = request.uri().path().starts_with("/v1");
-    let response = next.run(request).await;
-    let Some(fault) = fault_of(&response) else {
-        return response;
-    };
-    fault.log();
-    let (mut parts, _) = response.into_parts();
-    if under_v1 {
-        parts.extensions.insert(HeadIsNotServed);
-    }
-    let (formed, body) = fault.rendered(&request_id, &method).into_parts();
-    parts.headers.extend(formed.headers);
-    parts.headers.remove(header::CONTENT_LENGTH);
-    Response::from_parts(parts, body)
-}
-
-#[derive(Debug, Clone, Copy)]
-struct HeadIsNotServed;
-
-/// Takes HEAD out of `Allow`: the router names it wherever there is a GET, but under `/v1` it is not served. Stands
-/// outside of the router, which adds the header after every layer of its own.
-pub fn withdraw_head(mut response: Response) -> Response {
-    let headers = response.headers();
-    let allowed = headers.get(header::ALLOW).and_then(|value| value.to_str().ok());
-    let Some(allowed) = allowed.filter(|_| response.extensions().get::<HeadIsNotServed>().is_some()) else {
-        return response;
-    };
-    let methods: Vec<&str> = allowed
-        .split(',')
-        .map(str::trim)
-        .filter(|method| *method != "HEAD")
-        .collect();
-    if let Ok(value) = HeaderValue::from_str(&methods.join(", ")) {
-        response.headers_mut().insert(header::ALLOW, value);
-    }
-    response
-}
-
-/// The fault in a response; also made from a bare error status, so that nothing that stands between us and the
-/// client (the router's own 405, a body limit) answers in another shape.
-fn fault_of(response: &Response) -> Option<ApiFault> {
-    if let Some(fault) = response.extensions().get::<ApiFault>() {
-        return Some(fault.clone());
-    }
-    let status = response.status();
-    let formed = response
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|value| value == "application/json");
-    let is_error = status.is_client_error() || status.is_server_error();
-    (is_error && !formed).then(|| ApiFault::framework(status, ""))
 }
 
 #[cfg(test)]

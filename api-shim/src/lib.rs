@@ -13,7 +13,7 @@
 //! | [`conductor_api`] | what is asked of a conductor |
 //! | [`cloud`], [`image_catalog`], [`driver_catalog`] | what other services know; drivers to choose from |
 //! | [`views`], [`faults`] | from a result to a response body |
-//! | [`openapi`] | the API's own description, from the tables that read and render |
+//! | [`openapi`], [`description`] | the shapes of requests and answers; the API's own description, from the tables that read and render |
 //! | [`health`], [`admin`], [`metric_definitions`] | for balancers and operators |
 
 pub mod admin;
@@ -23,6 +23,7 @@ pub mod cli;
 pub mod cloud;
 pub mod conductor_api;
 pub mod connections;
+pub mod description;
 pub mod driver_catalog;
 pub mod edge;
 pub mod faults;

@@ -1,41 +1,35 @@
-//! The API's own description: OpenAPI 3.1, one document per microversion.
+//! Named shapes of requests and answers, as JSON Schema: what a request may carry from the tables by which bodies are
+//! read ([`crate::validation::body`]), what an answer holds from the tables by which it is rendered
+//! ([`crate::views::attribute`]).
 //!
-//! Made from what serves: the routes from [`crate::routes`], what a request may carry from the tables by which bodies
-//! are read ([`crate::validation::body`]), what an answer holds from the tables by which it is rendered
-//! ([`crate::views::attribute`]), who may ask from the policy rules. The document of a version has the routes and
-//! attributes of that version and no others.
-//!
-//! Served at `/v1/openapi.json`, with a token like everything below `/v1`: only `/` and `/v1` are public in Magnum, and
-//! that list is not ours to widen. [`reference()`] prints the same as a page for people.
+//! The routes name these shapes; the document that is made of both, [`crate::description`], is served here.
 
-mod document;
-mod glossary;
-mod reference;
-mod schemas;
+pub mod glossary;
+pub mod schemas;
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::Arc;
 
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use utoipa::openapi::OpenApi;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::request::ApiRequest;
+use crate::state::App;
 use crate::validation::{actions, certificate, cluster, cluster_template, federation, node_group, quota};
 use crate::views;
 
-pub use self::document::document;
-pub use self::reference::reference;
 use self::schemas::{closed, given, shown};
 
 /// A named shape of a request or of an answer.
 #[derive(Clone, Copy)]
 pub struct Model {
-    name: &'static str,
-    schema: fn(Version) -> Object,
+    /// Its name in the document.
+    pub name: &'static str,
+    /// Its schema in a version.
+    pub schema: fn(Version) -> Object,
 }
 
 const fn model(name: &'static str, schema: fn(Version) -> Object) -> Model {
@@ -121,23 +115,9 @@ fn statistics() -> Object {
     object.build()
 }
 
-/// The documents of all versions, as text. Made at the first request for one.
-static TEXTS: LazyLock<BTreeMap<Version, String>> = LazyLock::new(|| {
-    Version::all()
-        .filter_map(|version| Some((version, text(&document(version))?)))
-        .collect()
-});
-
-fn text(document: &OpenApi) -> Option<String> {
-    document.to_json().ok()
-}
-
 /// `GET /v1/openapi.json`
-pub async fn show(call: ApiRequest) -> Result<Response, ApiFault> {
+pub async fn show(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Response, ApiFault> {
     call.arguments(&[])?;
-    let text = TEXTS.get(&call.version).ok_or_else(ApiFault::internal)?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], text.as_str()).into_response())
+    let text = (app.description)(call.version).ok_or_else(ApiFault::internal)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
-
-#[cfg(test)]
-mod tests;

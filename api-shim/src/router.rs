@@ -1,6 +1,6 @@
 //! The routes of the table ([`crate::routes`]), with everything around them.
 //!
-//! Paths arrive in one form ([`request::rewrite`]): with `/v1` in front and without a slash at the end. What is
+//! Paths arrive in one form ([`crate::edge::path::rewrite`]): with `/v1` in front and without a slash at the end. What is
 //! not here is an honest 404.
 
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::edge::{arrival, limits};
+use crate::edge::{arrival, render};
+use crate::request::limit;
 use crate::routes::{Body, ROUTES};
 use crate::state::App;
 use crate::v1::{quotas, root};
@@ -39,7 +40,7 @@ pub fn routes(app: Arc<App>) -> Router {
         v1 = v1.route(route.path, handler);
     }
     let v1 = v1
-        .route_layer(from_fn_with_state(Arc::clone(&app.limits), limits::of_projects))
+        .route_layer(from_fn_with_state(Arc::clone(&app.limits), limit::of_projects))
         .route_layer(from_fn_with_state(Arc::clone(&app), request::enter));
 
     Router::new()
@@ -48,8 +49,11 @@ pub fn routes(app: Arc<App>) -> Router {
         .route_layer(from_fn(arrival::note_route))
         .fallback(faults::not_found)
         .method_not_allowed_fallback(faults::method_not_allowed)
-        .layer(from_fn_with_state(Arc::clone(&app), auth::authenticate))
+        .layer(from_fn_with_state(
+            Arc::clone(&app.authenticator),
+            auth::authenticate,
+        ))
         .layer(CatchPanicLayer::custom(faults::panicked))
-        .layer(from_fn(faults::render))
+        .layer(from_fn(render::render))
         .with_state(app)
 }

@@ -1,7 +1,7 @@
 //! Every route of the API: what it is, what it takes and answers, and who serves it.
 //!
-//! One table, read by the router and by the API's document ([`crate::openapi`]): what is served is described, and what
-//! is described is served. Paths have the one form that [`crate::request::rewrite`] gives them.
+//! One table, read by the router and by the API's document ([`crate::description`]): what is served is described, and what
+//! is described is served. Paths have the one form that [`crate::edge::path::rewrite`] gives them.
 
 mod route;
 

@@ -12,6 +12,7 @@ use crate::cloud::Cloud;
 use crate::conductor_api::ConductorApi;
 use crate::driver_catalog::DriverCatalog;
 use crate::edge::limits::RequestLimits;
+use crate::microversion::Version;
 use crate::policy::Policy;
 
 /// Shared by all requests. Settings are taken apart once, so that a handler names what it needs.
@@ -22,9 +23,11 @@ pub struct App {
     pub conductor: ConductorApi,
     pub cloud: Cloud,
     pub drivers: DriverCatalog,
-    pub authenticator: Authenticator,
+    pub authenticator: Arc<Authenticator>,
     pub policy: Arc<Policy>,
     pub limits: Arc<RequestLimits>,
+    /// The API's description in a version. It is made from the routes, which handlers do not know.
+    pub description: fn(Version) -> Option<&'static str>,
     pub cluster_template: ClusterTemplateSection,
     pub max_limit: u32,
     pub max_body_bytes: usize,

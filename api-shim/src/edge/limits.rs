@@ -21,7 +21,6 @@ use super::arrival::Ids;
 use super::forwarded::Outside;
 use crate::faults::ApiFault;
 use crate::metric_definitions;
-use crate::request::ApiRequest;
 
 /// The longest path with its query. Every name and marker that exists fits in many times.
 const LONGEST_TARGET: usize = 16 * 1024;
@@ -76,6 +75,14 @@ impl RequestLimits {
             by_project: Rate::new(api.rate_limit_per_project, api.rate_limit_burst),
         }
     }
+
+    /// Whether a project, or a user without one, may ask now; else how long it should wait.
+    ///
+    /// # Errors
+    /// The time to wait.
+    pub fn ask_as_project(&self, who: &str) -> Result<(), Duration> {
+        self.by_project.as_ref().map_or(Ok(()), |rate| rate.ask(who))
+    }
 }
 
 /// Middleware outside of the routes.
@@ -117,19 +124,8 @@ pub async fn at_the_door(State(limits): State<Arc<RequestLimits>>, request: Requ
     next.run(request).await
 }
 
-/// Middleware inside of the routes, where the caller is known. A caller without a project is limited by user.
-pub async fn of_projects(State(limits): State<Arc<RequestLimits>>, request: Request, next: Next) -> Response {
-    let context = request.extensions().get::<ApiRequest>().map(|call| &call.context);
-    let who = context.and_then(|context| context.project_id().or_else(|| context.user_id()));
-    if let (Some(rate), Some(who)) = (&limits.by_project, who)
-        && let Err(wait) = rate.ask(who)
-    {
-        return too_often(&request, "project", wait);
-    }
-    next.run(request).await
-}
-
-fn too_often(request: &Request, whose: &'static str, wait: Duration) -> Response {
+/// 429 with the time to wait.
+pub fn too_often(request: &Request, whose: &'static str, wait: Duration) -> Response {
     metric_definitions::rate_limited(whose);
     // Whole seconds, and never "at once".
     let seconds = wait.as_secs().saturating_add(1);

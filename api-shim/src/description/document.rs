@@ -13,9 +13,9 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder, RefOr, Required, Response, ResponseBuilder};
 
-use super::schemas::{closed, of_argument};
-use super::{Model, glossary};
 use crate::microversion::Version;
+use crate::openapi::schemas::{closed, of_argument};
+use crate::openapi::{Model, glossary};
 use crate::routes::{Body, ROUTES, ResponseKind, Route};
 use crate::validation::patch::{Rules, VERBS};
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::document::faults;
-use super::glossary;
 use crate::microversion::Version;
+use crate::openapi::{Model, glossary};
 use crate::policy::Rule;
 use crate::routes::{Body, ROUTES, ResponseKind, Route};
 use crate::validation::body::{Access, Field};
@@ -120,7 +120,7 @@ fn row(page: &mut String, field: &Field) {
 }
 
 fn answer(route: &Route) -> Option<String> {
-    let attributes = |model: super::Model| {
+    let attributes = |model: Model| {
         let schema = (model.schema)(Version::MAX);
         let names: Vec<String> = schema.properties.keys().map(|name| format!("`{name}`")).collect();
         names.join(", ")

@@ -3,8 +3,13 @@
 use serde_json::Value;
 
 use super::*;
+use crate::openapi::glossary;
+use crate::openapi::schemas::{given, shown};
 use crate::routes::ROUTES;
+use crate::validation::{cluster_template, node_group};
+use crate::views;
 use crate::views::attribute::{Shown, View};
+use crate::views::cluster::ClusterView;
 
 fn json(version: Version) -> Value {
     serde_json::from_str(&document(version).to_json().unwrap()).unwrap()
