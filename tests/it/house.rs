@@ -1,4 +1,4 @@
-//! The house keeps its order, checked by reading its sources:
+//! The house keeps its order, which is checked by reading its sources, and its tools do what they say:
 //!
 //! | file | topic |
 //! |---|---|
@@ -7,9 +7,13 @@
 //! | `names` | fields of the log and metrics stand in one list each |
 //! | `map` | what the documents name is there, and every room is on the map |
 //! | `files` | how long a file may be, that it says what it is for, that nothing is ignored |
+//! | `harness` | servers of the tests come up, can be taken down, and lines can be cut |
+//! | `bench` | the benchmarks measure what they say |
 
+mod bench;
 mod crates;
 mod files;
+mod harness;
 mod map;
 mod names;
 mod rooms;

@@ -1,11 +1,20 @@
-//! What is shown of the journal: to the owner of a cluster, to administrators, and on the operators' page.
+//! What operators have: the journal as it is shown to them and to owners of clusters, programs, configuration,
+//! documents.
 //!
 //! | module | proves |
 //! |---|---|
 //! | [`route`] | `GET /v1/clusters/{ident}/operations` tells the truth, to whom it may, for as long as it is known |
 //! | [`queries`] | a page of it costs the same queries, however much it shows |
 //! | [`ui`] | `/ui` shows it to people, in a real browser, whatever names and reasons hold |
+//! | `config_dialect` | our configuration is read as the real oslo.config reads it |
+//! | `documents` | every command in a document works |
+//! | `drivers` | `magnum-driver-manage`: a new driver, mistakes told by line, the list |
+//! | `status_command` | `magnum-status upgrade check` says what is broken |
 
+mod config_dialect;
+mod documents;
+mod drivers;
 mod queries;
 mod route;
+mod status_command;
 mod ui;

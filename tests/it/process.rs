@@ -19,10 +19,16 @@
 //! | `secrets` | a user's token is in no file, table or log |
 //! | `full_disk` | an API whose database has no room says so |
 //! | `key_pool` | keys made ahead of need: an idle conductor makes them, a killed one loses those it had taken, nobody gets them again |
+//! | `conductor_process` | signals, the admin interface, and what becomes of a driver's program |
+//! | `magnum_dev` | the embedded default, as somebody meets it who has just cloned the repository |
+//! | `traces` | one request, followed through the lines of every program, and by its trace |
+//! | `bad_input` | whatever is wrong with a message, a request, a manifest or a disk harms nobody else |
 //! | `interop` | Python casts to our conductor and Python's server understands our API |
 
+mod bad_input;
 mod barbican_outages;
 mod change_storm;
+mod conductor_process;
 mod crash_matrix;
 mod database_outage;
 mod disabled_drivers;
@@ -32,6 +38,7 @@ mod interop;
 mod key_pool;
 mod long_calls;
 mod losses_under_load;
+mod magnum_dev;
 mod notification_drivers;
 mod notifications;
 mod outages;
@@ -39,3 +46,4 @@ mod quota;
 mod secrets;
 mod slow_drivers;
 mod storms;
+mod traces;

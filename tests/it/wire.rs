@@ -1,7 +1,17 @@
-//! Bytes: what a real oslo.messaging recorded is read, written and refused as it would be there.
+//! Bytes: what a real oslo.messaging recorded is read, written and refused as it would be there, and what carries them.
+//!
+//! | module | proves |
+//! |---|---|
+//! | `broker` | taken or told why not, delivered until settled, back after every loss: on RabbitMQ, and in one process |
+//! | `frames`, `notifications`, `topology` | recorded frames and declarations, byte by byte |
+//! | `fuzzing` | nothing that can be sent makes a program panic or take much memory |
+//! | `objects` | versioned objects against what real Magnum sent |
 
+mod broker;
 mod frames;
+mod fuzzing;
 mod notifications;
+mod objects;
 mod topology;
 
 use std::fs;

@@ -1,7 +1,7 @@
 //! What is fuzzed: one function per target, which takes any bytes and must neither panic nor use memory out of
 //! proportion.
 //!
-//! `tests/fuzz` gives them to `cargo fuzz`; `tests/it/fuzzing.rs` gives them a bounded number of mutated recordings in
+//! `tests/fuzz` gives them to `cargo fuzz`; `tests/it/wire/fuzzing.rs` gives them a bounded number of mutated recordings in
 //! the ordinary tests. To add a target: a function here and in [`TARGETS`], its seeds in `tests/src/fuzz_seeds.rs`, and
 //! a file of three lines in `tests/fuzz/fuzz_targets` with its `[[bin]]`. This file is compiled there too, so it names
 //! no other module of the harness.

@@ -19,6 +19,8 @@
 //! | [`http_trap`] | a line that loses the one HTTP exchange that a test names |
 //! | [`tls_front`] | TLS before a service that speaks none |
 //! | [`amqp_tap`] | a line that writes down what a client declares |
+//! | [`probe`] | a database looked at from outside of the product's own types |
+//! | [`api_alone`] | the API alone in the test's process |
 //! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
 //! | [`fake_driver`] | a driver in this process that does what a test says |
 //! | [`deployment`], [`driver_record`], [`rest`] | all of it together, and its witnesses |
@@ -32,6 +34,7 @@
 //! and nothing is proven by how long it took.
 
 pub mod amqp_tap;
+pub mod api_alone;
 pub mod bench;
 pub mod builders;
 pub mod certificates;
@@ -55,6 +58,7 @@ pub mod openstack;
 pub mod oslo_peer;
 pub mod ports;
 pub mod postgres;
+pub mod probe;
 pub mod process;
 pub mod python_magnum;
 pub mod rabbitmq;

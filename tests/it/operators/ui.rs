@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use magnum_tests::process::Launch;
 use magnum_tests::run_dir::run_dir;
 
-use super::super::edge::world::World;
+use magnum_tests::api_alone::World;
 
 /// What somebody may have called a cluster, a driver, or a reason.
 const HOSTILE: &str =

@@ -17,7 +17,7 @@ use magnum_tests::rest::Rest;
 use magnum_tests::{Backend, wait};
 use serde_json::{Value, json};
 
-use crate::probe;
+use magnum_tests::probe;
 
 const PATIENCE: Duration = Duration::from_secs(180);
 const CLUSTERS: usize = 200;

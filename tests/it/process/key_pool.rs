@@ -18,7 +18,7 @@ use serde_json::json;
 use x509_cert::Certificate;
 use x509_cert::der::{DecodePem as _, Encode as _};
 
-use crate::probe;
+use magnum_tests::probe;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const KEYS: u32 = 8;

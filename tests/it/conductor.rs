@@ -1,0 +1,23 @@
+//! The conductor's own work: operations, drivers, certificates, what it looks at and whom it answers.
+//!
+//! | module | proves |
+//! |---|---|
+//! | `certificates` | what we make, sign and keep is what others read, and the reverse |
+//! | `engines` | every engine and every shipped driver keeps the same rules |
+//! | `example_drivers` | the shipped example drivers do what their files say |
+//! | `health_check`, `status_sync` | conductors share the clusters and write what the driver says, and nothing else |
+//! | `kubernetes_health`, `kubernetes_monitor` | what a real API server makes of a cluster's health |
+//! | `objects_rpc` | each method of each object does the same through our conductor as directly on the database |
+//! | `operations` | accepting, running, retrying, fencing, answering |
+//! | `query_counts` | many clusters cost as many statements as one |
+
+mod certificates;
+mod engines;
+mod example_drivers;
+mod health_check;
+mod kubernetes_health;
+mod kubernetes_monitor;
+mod objects_rpc;
+mod operations;
+mod query_counts;
+mod status_sync;

@@ -1,0 +1,262 @@
+//! The commands in the documents work.
+//!
+//! Every `sh` and `console` block of the README, of `docs/` and of the README that a new driver gets is run, command
+//! by command, in a copy of what the reader would have: the programs in `PATH`, a `magnum.conf` where the programs
+//! look for it, the example drivers beside. What a `console` block shows below a command must be in what the command
+//! prints.
+//!
+//! [`HOW`] knows every command. A command that it does not know fails the test, so a new one in a document is a new
+//! row here; a row that no document needs any more fails it, too.
+
+mod blocks;
+mod metrics;
+mod session;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+
+use blocks::{Block, blocks};
+use session::Session;
+
+/// How a command is run.
+#[derive(Debug, Clone, Copy)]
+enum How {
+    /// As it stands.
+    AsWritten,
+    /// In these words, which mean the same for a checkout that is built already.
+    As(&'static str),
+    /// As a service that must be ready soon; it stays until its document is done.
+    Service,
+}
+
+use How::{As, AsWritten, Service};
+
+/// Every command of the documents, without its comment.
+const HOW: &[(&str, How)] = &[
+    // README.md
+    (
+        "cargo run --release --bin magnum-dev -- demo",
+        As("magnum-dev demo --node-delay-ms 50"),
+    ),
+    ("cargo run --release --bin magnum-dev -- serve", Service),
+    // A run inside of a run would not end. What is missing, it says without one.
+    ("tests/run", As("tests/run --check")),
+    ("tests/run --quick", As("tests/run --quick --check")),
+    // Names the features of every member, which is what can be wrong with it, and builds nothing.
+    (
+        "cargo build --profile dist --features mysql,postgres,kubernetes",
+        As("cargo tree --offline --locked --quiet --depth 0 --features mysql,postgres,kubernetes"),
+    ),
+    ("magnum-conductor config dump", AsWritten),
+    ("magnum-db-manage upgrade", AsWritten),
+    ("magnum-conductor", Service),
+    ("magnum-api", Service),
+    ("magnum-conductor operations list", AsWritten),
+    // docs/DURABILITY.md
+    ("magnum-conductor dead-letters list", AsWritten),
+    ("magnum-conductor dead-letters requeue --all", AsWritten),
+    ("magnum-conductor dead-letters discard --all", AsWritten),
+    // docs/testing.md
+    (
+        "tests/run --only crash_matrix",
+        As("tests/run --only crash_matrix --check && has_test crash_matrix"),
+    ),
+    ("tests/run --check", AsWritten),
+    ("tests/run --fuzz 600", As("tests/run --fuzz 600 --check")),
+    // docs/benchmarks.md. They take minutes, and numbers of a busy machine say nothing: that they can be asked for.
+    (
+        "cargo run --profile dist -p magnum-tests --bin bench -- casts",
+        As("bench casts --help"),
+    ),
+    (
+        "cargo run --profile dist -p magnum-tests --bin bench -- calls",
+        As("bench calls --help"),
+    ),
+    (
+        "cargo run --profile dist -p magnum-tests --bin bench -- objects",
+        As("bench objects --help"),
+    ),
+    (
+        "cargo run --profile dist -p magnum-tests --bin bench -- create",
+        As("bench create --help"),
+    ),
+    (
+        "cargo run --profile dist -p magnum-tests --bin bench -- sweep",
+        As("bench sweep --help"),
+    ),
+    (
+        "cargo run --profile dist -p magnum-tests --bin bench -- health",
+        As("bench health --help"),
+    ),
+    (
+        "cargo run --profile dist -p magnum-tests --bin bench -- rest",
+        As("bench rest --help"),
+    ),
+    // docs/configuration.md
+    ("magnum-conductor config sample", AsWritten),
+    ("magnum-conductor config reference", AsWritten),
+    // docs/upgrade-from-magnum.md. Before the database is there, it has something to say; either way it must not fail itself.
+    (
+        "magnum-status upgrade check",
+        As("magnum-status upgrade check; [ $? -le 2 ]"),
+    ),
+    (
+        "magnum-status upgrade check --json",
+        As("magnum-status upgrade check --json; [ $? -le 2 ]"),
+    ),
+    ("magnum-db-manage version", AsWritten),
+    // docs/policy.md
+    ("magnum-policy sample", AsWritten),
+    (
+        "magnum-policy check --file /etc/magnum/policy.yaml",
+        As(
+            "magnum-policy sample > /etc/magnum/policy.yaml && magnum-policy check --file /etc/magnum/policy.yaml",
+        ),
+    ),
+    ("magnum-policy list --roles reader --project demo", AsWritten),
+    // docs/drivers.md
+    ("magnum-driver-manage create mine", AsWritten),
+    ("magnum-driver-manage check mine", AsWritten),
+    ("mv mine /etc/magnum/drivers/", AsWritten),
+    ("magnum-driver-manage list-drivers -d -p", AsWritten),
+    ("systemctl reload magnum-conductor", AsWritten),
+    ("cd deploy/drivers/disk", AsWritten),
+    ("cat > /tmp/request.json <<'END'", AsWritten),
+    (
+        "DISK_DRIVER_ROOT=/tmp/disk ./driver.py < /tmp/request.json",
+        AsWritten,
+    ),
+    ("find /tmp/disk/clusters -name '*.json'", AsWritten),
+    // The README of a new driver, read in the folder of one.
+    (
+        "echo '{\"protocol\": 1, \"call\": \"create\", \"settings\": {\"root\": \"/tmp/clusters\"},",
+        AsWritten,
+    ),
+];
+
+/// How to run a command: the row with its first line.
+fn how(command: &str) -> Option<(&'static str, How)> {
+    let first = command.lines().next().unwrap_or_default();
+    let first = blocks::without_comment(first);
+    HOW.iter().find(|(known, _)| *known == first).copied()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+const NEW_DRIVERS_README: &str = "conductor/src/cli/driver_manage/scaffold/README.md";
+
+/// The documents with commands, by their paths in the checkout.
+fn documents() -> Result<Vec<String>> {
+    let mut found = vec![
+        "README.md".to_owned(),
+        "migrations/README.md".to_owned(),
+        NEW_DRIVERS_README.to_owned(),
+    ];
+    for folder in ["docs", "docs/adr"] {
+        for entry in std::fs::read_dir(root().join(folder))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".md") {
+                found.push(format!("{folder}/{name}"));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn blocks_of(document: &str) -> Result<Vec<Block>> {
+    let text = std::fs::read_to_string(root().join(document)).with_context(|| document.to_owned())?;
+    blocks(&text).with_context(|| document.to_owned())
+}
+
+/// Runs the commands of one document, in order, in one session.
+async fn work(document: &str) -> Result<()> {
+    let mut session = Session::new().await?;
+    // What the reader of these has done before.
+    match document {
+        NEW_DRIVERS_README => {
+            session
+                .shell("magnum-driver-manage create mine && cd mine")
+                .await?;
+        }
+        "docs/drivers.md" => {
+            session.shell("magnum-db-manage upgrade").await?;
+            session.serve("magnum-conductor").await?;
+        }
+        _ => {}
+    }
+    for block in blocks_of(document)? {
+        let place = format!("{document}:{}", block.line);
+        if let Some(program) = &block.program {
+            session.try_driver(program).await.context(place)?;
+            continue;
+        }
+        let home = session.place();
+        for command in &block.commands {
+            let (_, how) = how(&command.text)
+                .with_context(|| format!("{place}: HOW has no row for the command\n{}", command.text))?;
+            session
+                .command(&command.text, how, &command.shown)
+                .await
+                .with_context(|| format!("{place}: {}", command.text))?;
+        }
+        // The next block is read by somebody who is back where the document began.
+        session.return_to(home);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_command_of_the_documents_is_known_and_nothing_else() -> Result<()> {
+    let mut used = BTreeSet::new();
+    for document in documents()? {
+        for block in blocks_of(&document)? {
+            for command in block.commands {
+                let (row, _) = how(&command.text).with_context(|| {
+                    format!(
+                        "{document}:{}: tell HOW in tests/it/operators/documents.rs to run\n{}",
+                        block.line, command.text
+                    )
+                })?;
+                used.insert(row);
+            }
+        }
+    }
+    let unused: Vec<&str> = HOW
+        .iter()
+        .map(|(row, _)| *row)
+        .filter(|row| !used.contains(row))
+        .collect();
+    ensure!(
+        unused.is_empty(),
+        "no document has these commands any more: {unused:#?}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_commands_of_the_readme_work() -> Result<()> {
+    work("README.md").await
+}
+
+#[tokio::test]
+async fn the_commands_about_drivers_work() -> Result<()> {
+    work("docs/drivers.md").await?;
+    work(NEW_DRIVERS_README).await
+}
+
+#[tokio::test]
+async fn the_commands_of_every_other_document_work() -> Result<()> {
+    for document in documents()? {
+        if !["README.md", "docs/drivers.md", NEW_DRIVERS_README].contains(&document.as_str())
+            && !blocks_of(&document)?.is_empty()
+        {
+            work(&document).await?;
+        }
+    }
+    Ok(())
+}
