@@ -2,8 +2,11 @@
 //!
 //! The only file that names the back-off crate. The schedule of an operation lives in the journal
 //! (`next_attempt_ms`), so that it survives a restart; it asks [`RetryPolicy::delay_after`]. Work within a process
-//! uses [`RetryPolicy::retry_while`]; a loop with more to do between attempts takes [`Delays`] and sleeps itself.
+//! uses [`RetryPolicy::retry_while`] and [`RetryPolicy::retry_until`]; a loop with more to do between attempts takes
+//! [`Delays`] and sleeps itself.
 
+use std::future::pending;
+use std::pin::pin;
 use std::time::Duration;
 
 use backoff::ExponentialBackoffBuilder;
@@ -46,9 +49,24 @@ impl RetryPolicy {
     /// The error of the last attempt, which `is_retryable` did not accept.
     pub async fn retry_while<T, E, F: Future<Output = Result<T, E>>>(
         &self,
+        attempt: impl FnMut() -> F,
+        is_retryable: impl FnMut(&E, Retry) -> bool,
+    ) -> Result<T, E> {
+        self.retry_until(pending(), attempt, is_retryable).await
+    }
+
+    /// The same until `stopped`, which ends a delay and never an attempt: one that has begun is waited for, since its
+    /// outcome may be the one that counts.
+    ///
+    /// # Errors
+    /// The error of the last attempt.
+    pub async fn retry_until<T, E, F: Future<Output = Result<T, E>>>(
+        &self,
+        stopped: impl Future<Output = ()>,
         mut attempt: impl FnMut() -> F,
         mut is_retryable: impl FnMut(&E, Retry) -> bool,
     ) -> Result<T, E> {
+        let mut stopped = pin!(stopped);
         let mut delays = self.delays();
         let mut failures = 0;
         loop {
@@ -61,7 +79,10 @@ impl RetryPolicy {
             if !is_retryable(&error, Retry { failures, at }) {
                 return Err(error);
             }
-            sleep_until(at).await;
+            tokio::select! {
+                () = sleep_until(at) => {}
+                () = &mut stopped => return Err(error),
+            }
         }
     }
 
@@ -164,6 +185,23 @@ mod tests {
         };
         let outcome = quick().retry_while(attempt, |_, _| false).await;
         assert_eq!((outcome, attempts), (Err("permanent"), 1));
+    }
+
+    #[tokio::test]
+    async fn stopped_retries_end_with_the_last_error_without_another_attempt() {
+        let slow = RetryPolicy {
+            initial: Duration::from_secs(60),
+            ..quick()
+        };
+        let mut attempts = 0;
+        let attempt = || {
+            attempts += 1;
+            std::future::ready(Err::<(), _>("transient"))
+        };
+        let outcome = slow
+            .retry_until(std::future::ready(()), attempt, |_, _| true)
+            .await;
+        assert_eq!((outcome, attempts), (Err("transient"), 1));
     }
 
     #[tokio::test]

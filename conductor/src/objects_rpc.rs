@@ -46,8 +46,8 @@ use std::time::Duration;
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::MessageId;
-use magnum_common::retry::RetryPolicy;
-use magnum_db::{AnyConnection, Database, DbError};
+use magnum_common::retry::{Retry, RetryPolicy};
+use magnum_db::{AnyConnection, Database};
 use magnum_rpc::RemoteFailure;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -127,29 +127,24 @@ impl ObjectsRpc {
         let message = message.filter(|message| message.as_str().len() <= LONGEST_ID);
         // What may have been committed is repeated only if the record would tell.
         let may_repeat = !call.changes() || message.is_some();
-        let mut delays = RetryPolicy {
+        let policy = RetryPolicy {
             initial: Duration::from_millis(50),
             max_interval: Duration::from_secs(2),
             multiplier: 2.0,
             jitter: 0.25,
-        }
-        .delays();
+        };
         let since = Instant::now();
-        loop {
-            let failure = match self.attempt(&call, &context, message.as_ref()).await {
-                Ok(answer) => return self.opened(&call, answer?),
-                Err(failure) => failure,
-            };
-            let error = match failure {
-                Failure::Refused(fault) => return Err(fault),
-                Failure::Again => DbError::Conflict("somebody else was quicker".to_owned()),
-                Failure::Db(error) => error,
-            };
-            if !(may_repeat && error.is_transient()) || since.elapsed() >= self.patience {
-                return Err(failure::of_database(&error));
+        let attempt = || self.attempt(&call, &context, message.as_ref());
+        let is_retryable = |failure: &Failure, _: Retry| {
+            let retryable = may_repeat && failure.is_transient() && since.elapsed() < self.patience;
+            if retryable {
+                tracing::debug!(error = %failure, method = call.name(), "an object's method is tried again");
             }
-            tracing::debug!(%error, method = call.name(), "an object's method is tried again");
-            tokio::time::sleep(delays.next_delay()).await;
+            retryable
+        };
+        match policy.retry_while(attempt, is_retryable).await {
+            Ok(answer) => self.opened(&call, answer?),
+            Err(failure) => Err(failure.into()),
         }
     }
 

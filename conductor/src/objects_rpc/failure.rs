@@ -24,8 +24,30 @@ impl From<Fault> for Failure {
     }
 }
 
+impl Failure {
+    /// Whether the same may succeed a moment later.
+    pub(super) fn is_transient(&self) -> bool {
+        match self {
+            Self::Refused(_) => false,
+            Self::Db(error) => error.is_transient(),
+            Self::Again => true,
+        }
+    }
+}
+
+/// What the caller gets after the last attempt.
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(fault) => fault,
+            Failure::Db(error) => of_database(&error),
+            Failure::Again => of_database(&DbError::Conflict("somebody else was quicker".to_owned())),
+        }
+    }
+}
+
 /// What the caller is told when the database fails. Logged here, as the caller gets no details.
-pub(super) fn of_database(error: &DbError) -> Fault {
+fn of_database(error: &DbError) -> Fault {
     if error.is_transient() {
         tracing::warn!(%error, "an object's method could not be carried out: the database is not available");
         return Fault::new(

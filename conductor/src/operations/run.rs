@@ -16,11 +16,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use magnum_common::error::{ErrorClass, Exception, Fault};
-use magnum_common::retry::RetryPolicy;
+use magnum_common::retry::{Retry, RetryPolicy};
 use magnum_db::{AnyConnection, DbError};
 use magnum_driver_api::DriverReport;
 use magnum_telemetry::{field, trace};
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
@@ -214,35 +213,32 @@ impl Run {
         F: Fn(&mut AnyConnection, &Lease, &Operation) -> Result<T, JournalError> + Send + Sync + 'static,
     {
         let work = Arc::new(work);
-        let mut delays = RetryPolicy {
+        let policy = RetryPolicy {
             initial: Duration::from_millis(50),
             max_interval: Duration::from_secs(2),
             multiplier: 2.0,
             jitter: 0.25,
-        }
-        .delays();
-        loop {
+        };
+        let attempt = || {
             let (work, lease, operation) = (
                 Arc::clone(&work),
                 Arc::clone(&self.lease),
                 Arc::clone(&self.operation),
             );
-            let outcome = self
-                .services
+            self.services
                 .db
                 .transaction(move |conn| work(conn, &lease, &operation))
-                .await;
-            match outcome {
-                Err(error) if error.is_transient() => {
-                    tracing::debug!(%error, "write failed; trying again");
-                    tokio::select! {
-                        () = sleep(delays.next_delay()) => {}
-                        () = self.over.cancelled() => return Err(error),
-                    }
-                }
-                other => return other,
+        };
+        let is_retryable = |error: &JournalError, _: Retry| {
+            let retryable = error.is_transient();
+            if retryable {
+                tracing::debug!(%error, "write failed; trying again");
             }
-        }
+            retryable
+        };
+        policy
+            .retry_until(self.over.cancelled(), attempt, is_retryable)
+            .await
     }
 
     async fn begin(&self, step: Step) -> Result<Begin, JournalError> {
