@@ -253,7 +253,7 @@ fn target(name: &str) -> fn(&[u8]) {
 fn every_target_is_run_here_and_by_cargo_fuzz() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let manifest = fs::read_to_string(tests.join("fuzz/Cargo.toml")).unwrap();
-    let here = fs::read_to_string(tests.join("it/fuzzing.rs")).unwrap();
+    let here = fs::read_to_string(tests.join("it/wire/fuzzing.rs")).unwrap();
     let files = fs::read_dir(tests.join("fuzz/fuzz_targets")).unwrap().count();
     assert_eq!(files, TARGETS.len());
     for (name, _) in TARGETS {
