@@ -9,15 +9,24 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use magnum_common::model::ClusterTemplate;
+use magnum_common::model::{Cluster, ClusterTemplate};
 use magnum_config::Settings;
 use magnum_db::Database;
 use magnum_drivers::{
     Announcement, DriverInfo, ImageProperties, Registry, ResolutionRequest, ResolutionRules, Resolved,
-    discover, for_unrecorded_cluster, resolve, resolve_stored,
+    discover, for_existing_cluster, for_unrecorded_cluster, resolve, resolve_stored,
 };
 
 use crate::store::{self, StoreError};
+
+/// The driver of a cluster that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuiltBy {
+    /// Its name; empty where not even that is known.
+    pub name: String,
+    /// What is known of the version that can work on the cluster; none while no conductor has announced one.
+    pub info: Option<DriverInfo>,
+}
 
 /// Chooses drivers.
 #[derive(Clone)]
@@ -75,6 +84,35 @@ impl DriverCatalog {
         Ok(for_unrecorded_cluster(template, &self.rules, &registry)?.clone())
     }
 
+    /// The driver that works on a cluster: the version that built it, or one that can take over; of a cluster of which
+    /// none is recorded, that of its template.
+    pub async fn that_built(
+        &self,
+        cluster: &Cluster,
+        template: &ClusterTemplate,
+    ) -> Result<BuiltBy, StoreError> {
+        let recorded = store::built_by(&self.database, &cluster.uuid).await?;
+        let registry = self.registry().await?;
+        Ok(match recorded {
+            Some(recorded) => BuiltBy {
+                info: for_existing_cluster(&recorded.driver, &recorded.version, &registry)
+                    .ok()
+                    .cloned(),
+                name: recorded.driver,
+            },
+            None => match for_unrecorded_cluster(template, &self.rules, &registry) {
+                Ok(info) => BuiltBy {
+                    name: info.name.clone(),
+                    info: Some(info.clone()),
+                },
+                Err(_) => BuiltBy {
+                    name: template.driver.clone().unwrap_or_default(),
+                    info: None,
+                },
+            },
+        })
+    }
+
     async fn registry(&self) -> Result<Registry, StoreError> {
         let announced = store::announced_drivers(&self.database, self.max_age).await?;
         let own = Arc::clone(&self.own.read().unwrap_or_else(PoisonError::into_inner));
@@ -121,6 +159,7 @@ mod tests {
             cluster_types: r#"[{"server_type":"vm","os":"ubuntu","coe":"kubernetes"}]"#.into(),
             capabilities: "{}".into(),
             master_size_rule: "odd".into(),
+            api_routes: None,
         }
     }
 

@@ -16,8 +16,9 @@ pub mod quotas;
 use std::time::Duration;
 
 use magnum_common::error::{Exception, Fault};
+use magnum_common::ids::ClusterUuid;
 use magnum_common::model::MagnumService;
-use magnum_db::read::{self, Page, SortDir, SortKey};
+use magnum_db::read::{self, Page, SortDir, SortKey, cluster_drivers};
 use magnum_db::{AnyConnection, Database, now_ms};
 use magnum_drivers::Announcement;
 
@@ -109,6 +110,21 @@ pub async fn announced_drivers(
         .await?;
     let loaded = announced.into_iter().filter(|driver| driver.error.is_none());
     Ok(loaded.map(|driver| driver.announcement).collect())
+}
+
+/// The driver that built a cluster, where a conductor of ours has recorded it.
+pub async fn built_by(
+    database: &Database,
+    cluster: &ClusterUuid,
+) -> Result<Option<cluster_drivers::BuiltBy>, StoreError> {
+    let uuid = cluster.to_string();
+    let mut found = database
+        .run({
+            let uuid = uuid.clone();
+            move |connection| cluster_drivers::of_clusters(connection, &[uuid.as_str()])
+        })
+        .await?;
+    Ok(found.remove(&uuid))
 }
 
 /// Whether the database answers.

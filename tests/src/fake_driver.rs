@@ -123,6 +123,7 @@ impl FakeDriver {
                 beta: false,
                 capabilities,
                 master_size: MasterSizeRule::Odd,
+                api: Default::default(),
             },
             script: Mutex::default(),
             calls: Mutex::default(),

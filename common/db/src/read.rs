@@ -9,6 +9,7 @@
 //! Every query returns a [`super::DbError`] when the database fails.
 
 pub mod announced_drivers;
+pub mod cluster_drivers;
 pub mod cluster_reservations;
 pub mod cluster_templates;
 pub mod clusters;

@@ -273,6 +273,7 @@ diesel::table! {
         master_size_rule -> Text,
         error -> Nullable<Text>,
         announced_ms -> BigInt,
+        api_routes -> Nullable<Text>,
     }
 }
 

@@ -1,7 +1,9 @@
 //! A driver as a conductor announces it in a row of `conductor_driver`, and back.
 
 use semver::Version;
+use serde_json::Value;
 
+use super::api_route::{ApiRoute, ApiRoutes};
 use super::info::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 
 /// The columns that describe one driver. Which conductor announced it, and when, is the row's business.
@@ -17,6 +19,8 @@ pub struct Announcement {
     pub capabilities: String,
     /// `odd` or `any`.
     pub master_size_rule: String,
+    /// JSON: a list of routes; none in rows of older releases.
+    pub api_routes: Option<String>,
 }
 
 /// A row that another release wrote and we cannot read. The driver is left out; others are not affected.
@@ -43,6 +47,7 @@ impl From<&DriverInfo> for Announcement {
             cluster_types,
             capabilities,
             master_size_rule: info.master_size.as_str().to_owned(),
+            api_routes: routes_to_json(&info.api),
         }
     }
 }
@@ -66,6 +71,8 @@ impl TryFrom<&Announcement> for DriverInfo {
         })?;
         let version =
             Version::parse(&row.version).map_err(|error| unreadable("version", error.to_string()))?;
+        let api = routes_of_json(row.api_routes.as_deref())
+            .map_err(|error| unreadable("api_routes", error.to_string()))?;
         Ok(Self {
             name: row.name.clone(),
             version,
@@ -73,13 +80,36 @@ impl TryFrom<&Announcement> for DriverInfo {
             beta: row.beta,
             capabilities,
             master_size,
+            api,
         })
     }
+}
+
+/// Null where there are none, as in rows of older releases.
+fn routes_to_json(routes: &ApiRoutes) -> Option<String> {
+    if routes.is_empty() {
+        return None;
+    }
+    serde_json::to_string(routes).ok()
+}
+
+/// The routes that we understand. A newer release may announce others, with methods that we do not know: those are not
+/// there for us, and the driver builds clusters all the same.
+fn routes_of_json(text: Option<&str>) -> Result<ApiRoutes, serde_json::Error> {
+    let Some(text) = text else {
+        return Ok(ApiRoutes::default());
+    };
+    let routes: Vec<Value> = serde_json::from_str(text)?;
+    let understood = routes
+        .into_iter()
+        .filter_map(|route| serde_json::from_value::<ApiRoute>(route).ok());
+    Ok(ApiRoutes::new(understood.take(ApiRoutes::MOST).collect()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api_route::ApiMethod;
 
     fn sample() -> DriverInfo {
         DriverInfo {
@@ -92,6 +122,7 @@ mod tests {
                 ..Capabilities::default()
             },
             master_size: MasterSizeRule::Any,
+            api: ApiRoutes::default(),
         }
     }
 
@@ -102,6 +133,26 @@ mod tests {
             row.cluster_types,
             r#"[{"server_type":"vm","os":"ubuntu","coe":"kubernetes"}]"#
         );
+        assert_eq!(DriverInfo::try_from(&row), Ok(sample()));
+    }
+
+    #[test]
+    fn routes_are_announced_and_those_of_a_newer_release_are_left_out() {
+        let mut info = sample();
+        let route = ApiRoute {
+            path: "disk/usage".into(),
+            methods: vec![ApiMethod::Get],
+            policy: "cluster:get".into(),
+            read_only: true,
+        };
+        info.api = ApiRoutes::new(vec![route]);
+        let mut row = Announcement::from(&info);
+        let announced = r#"{"path":"disk/usage","methods":["GET"],"policy":"cluster:get","read_only":true}"#;
+        assert_eq!(row.api_routes.as_deref(), Some(format!("[{announced}]").as_str()));
+        let newer = r#"{"path":"watch","methods":["SUBSCRIBE"],"policy":"cluster:get","read_only":true}"#;
+        row.api_routes = Some(format!("[{newer}, {announced}]"));
+        assert_eq!(DriverInfo::try_from(&row), Ok(info));
+        row.api_routes = None;
         assert_eq!(DriverInfo::try_from(&row), Ok(sample()));
     }
 
@@ -126,5 +177,6 @@ mod tests {
             "master_size_rule"
         );
         assert_eq!(column(|row| row.version = "one".into()), "version");
+        assert_eq!(column(|row| row.api_routes = Some("x".into())), "api_routes");
     }
 }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use magnum_common::error::{Exception, Fault};
 
+use super::api_route::ApiRoutes;
+
 /// What a cluster is made of: the key by which Magnum finds a driver.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are Magnum's")]
@@ -158,6 +160,8 @@ pub struct DriverInfo {
     pub capabilities: Capabilities,
     /// Which numbers of masters it builds.
     pub master_size: MasterSizeRule,
+    /// The routes of its own API.
+    pub api: ApiRoutes,
 }
 
 impl DriverInfo {

@@ -23,6 +23,11 @@
 //! env = ["PATH"]           # names of variables passed through
 //! ca_files = true          # the program gets the cluster's CA and a client certificate as private files
 //! health = "program"       # program | kubernetes: who tells how healthy the clusters are
+//! [[api]]                  # routes of the driver's own API, if it has one
+//! path = "disk/usage"
+//! methods = ["GET"]        # GET | POST | PUT | PATCH | DELETE
+//! policy = "cluster:get"   # the policy rule that decides; unsaid: cluster:driver_api
+//! read_only = true         # whether it leaves everything as it is
 //! [settings]               # free values, handed to the driver with every call
 //! root = "/srv/clusters"
 //! ```
@@ -30,6 +35,7 @@
 //! All mistakes of a file are told at once, each with its line: an author should not have to find them one by
 //! one. Unknown keys are mistakes, since a misspelt capability would otherwise silently be false.
 
+mod api;
 mod fields;
 mod reader;
 

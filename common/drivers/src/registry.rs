@@ -83,6 +83,7 @@ mod tests {
             beta: false,
             capabilities: Capabilities::default(),
             master_size: MasterSizeRule::Odd,
+            api: Default::default(),
         }
     }
 

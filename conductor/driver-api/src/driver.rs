@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use magnum_drivers::DriverInfo;
 
-use crate::{ClusterRef, DriverCall, DriverError, DriverReport, HealthObservation, Observation};
+use crate::{
+    ApiCall, ApiReply, ClusterRef, DriverCall, DriverError, DriverReport, HealthObservation, Observation,
+};
 
 /// A COE driver: turns a wanted cluster into machines, and tells how it stands.
 ///
@@ -34,6 +36,19 @@ pub trait Driver: Send + Sync {
     async fn health(&self, _clusters: &[ClusterRef]) -> Result<Vec<HealthObservation>, DriverError> {
         Err(DriverError::NotSupported(format!(
             "driver {} cannot tell the health of its clusters",
+            self.info()
+        )))
+    }
+
+    /// Replies to a call of the driver's own API. Asked only for routes that the manifest declares. A route that only
+    /// reads may be asked while other calls for the same cluster run; any other has the cluster to itself. Never
+    /// repeated: a reply that is lost is lost.
+    ///
+    /// # Errors
+    /// [`DriverError::NotSupported`] unless the driver has one.
+    async fn api(&self, _call: &ApiCall<'_>) -> Result<ApiReply, DriverError> {
+        Err(DriverError::NotSupported(format!(
+            "driver {} has no API of its own",
             self.info()
         )))
     }

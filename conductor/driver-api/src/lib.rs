@@ -9,6 +9,7 @@
 //!
 //! Where Magnum differs: its drivers are Python classes that read and write the database themselves.
 
+mod api;
 mod call;
 mod certificates;
 mod clock;
@@ -22,6 +23,7 @@ mod progress;
 mod report;
 mod task;
 
+pub use api::{ApiCall, ApiReply, ApiStatus};
 pub use call::DriverCall;
 pub use certificates::{CaMaterial, ClusterCertificates, NoCertificates};
 pub use clock::{Clock, RandomSource};

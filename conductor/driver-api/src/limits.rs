@@ -2,13 +2,15 @@
 //!
 //! A report is taken whole or not at all. One that a column does not take could not be recorded, and the call
 //! would be repeated in vain; so it is a mistake of the driver, told by the field. The conductor checks every report
-//! of every engine when it accepts it, of calls and of observations; engines need not. The texts that are made for
+//! of every engine when it accepts it, of calls and of observations; engines need not. So it is with replies of a driver's own API, which go to a user. The texts that are made for
 //! people (`status_reason`) are cut by the rows instead, and are not looked at here.
 
 use magnum_common::model::StringMap;
 use magnum_drivers::DriverInfo;
+use magnum_drivers::api_exchange::LARGEST_REPLY;
+use serde_json::Value;
 
-use crate::{DriverError, DriverReport, HealthReport};
+use crate::{ApiReply, ApiStatus, DriverError, DriverReport, HealthReport};
 
 /// Characters in most text columns.
 const TEXT: usize = 255;
@@ -16,6 +18,9 @@ const TEXT: usize = 255;
 const VERSION: usize = 20;
 /// Bytes in a column that holds a list or a dictionary as JSON, on the database with the smallest one.
 const JSON: usize = 65_535;
+
+/// Characters in the text with which a driver's own API refuses a call.
+const REFUSAL: usize = 2000;
 
 /// A field of a report that no row can hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +57,48 @@ pub fn accept_health(
     string_map(&report.reasons)
         .map_err(|reason| refused(driver, &over("health_status_reason".to_owned(), reason)))?;
     Ok(report)
+}
+
+/// [`accept`], for a reply of a driver's own API.
+///
+/// # Errors
+/// As those of [`accept`]: a body that is too large, that comes with the status for none, or that is no text for the
+/// user where the call is refused.
+pub fn accept_api(
+    driver: &DriverInfo,
+    result: Result<ApiReply, DriverError>,
+) -> Result<ApiReply, DriverError> {
+    let reply = result?;
+    match check_api(&reply) {
+        Ok(()) => Ok(reply),
+        Err(reason) => Err(DriverError::Permanent(format!(
+            "driver {driver} returned a reply that cannot be handed on: body {reason}"
+        ))),
+    }
+}
+
+fn check_api(reply: &ApiReply) -> Result<(), String> {
+    let bytes = reply.body.to_string().len();
+    if bytes > LARGEST_REPLY {
+        return Err(format!(
+            "takes {bytes} bytes as JSON, at most {LARGEST_REPLY} are allowed"
+        ));
+    }
+    let code = reply.status.code();
+    match &reply.body {
+        Value::Null if reply.status == ApiStatus::NoContent => Ok(()),
+        _ if reply.status == ApiStatus::NoContent => Err(format!("must be absent with status {code}")),
+        Value::String(text) if reply.status.is_refusal() && !text.trim().is_empty() => {
+            match text.chars().count() {
+                characters if characters > REFUSAL => Err(format!(
+                    "has {characters} characters with status {code}, at most {REFUSAL} are allowed"
+                )),
+                _ => Ok(()),
+            }
+        }
+        _ if reply.status.is_refusal() => Err(format!("must be a text for the user with status {code}")),
+        _ => Ok(()),
+    }
 }
 
 fn refused(driver: &DriverInfo, error: &LimitError) -> DriverError {
@@ -219,6 +266,33 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_fits_its_status_and_is_bounded() {
+        let told =
+            |status: ApiStatus, body: Value| check_api(&ApiReply { status, body }).err().unwrap_or_default();
+        assert_eq!(
+            told(ApiStatus::Ok, Value::from("x".repeat(LARGEST_REPLY - 2))),
+            ""
+        );
+        assert_eq!(
+            told(ApiStatus::Ok, Value::from("x".repeat(LARGEST_REPLY - 1))),
+            "takes 262145 bytes as JSON, at most 262144 are allowed"
+        );
+        assert_eq!(told(ApiStatus::NoContent, Value::Null), "");
+        assert_eq!(
+            told(ApiStatus::NoContent, Value::from(1)),
+            "must be absent with status 204"
+        );
+        assert_eq!(told(ApiStatus::Conflict, Value::from("busy")), "");
+        for body in [Value::Null, Value::from(" "), Value::from(3)] {
+            assert_eq!(
+                told(ApiStatus::Conflict, body),
+                "must be a text for the user with status 409"
+            );
+        }
+        assert!(told(ApiStatus::NotFound, Value::from("x".repeat(2001))).contains("at most 2000"));
+    }
+
+    #[test]
     fn an_over_long_health_report_is_a_permanent_error_of_the_driver() {
         let driver = DriverInfo {
             name: "disk".to_owned(),
@@ -227,6 +301,7 @@ mod tests {
             beta: false,
             capabilities: Default::default(),
             master_size: Default::default(),
+            api: Default::default(),
         };
         let report = HealthReport {
             status: magnum_common::model::HealthStatus::Unhealthy,

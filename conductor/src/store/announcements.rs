@@ -43,6 +43,7 @@ impl Row {
                 cluster_types: "[]".to_owned(),
                 capabilities: "{}".to_owned(),
                 master_size_rule: "odd".to_owned(),
+                api_routes: None,
             },
             error: Some(format!("{folder}: {}", error.reason())),
         }
@@ -99,6 +100,7 @@ pub fn announce(
                 d::master_size_rule.eq(&about.master_size_rule),
                 d::error.eq(row.error.as_deref()),
                 d::announced_ms.eq(now),
+                d::api_routes.eq(about.api_routes.as_deref()),
             ))
             .execute(conn)?;
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 use magnum_common::ids::ClusterUuid;
+use magnum_db::read::cluster_drivers;
 use magnum_db::{AnyConnection, DbError, schema};
 
 use crate::workflows::DriverRef;
@@ -17,12 +18,15 @@ pub fn find(conn: &mut AnyConnection, cluster: &ClusterUuid) -> Result<Option<Dr
 
 /// The drivers of many clusters at once.
 pub fn find_many(conn: &mut AnyConnection, clusters: &[&str]) -> Result<HashMap<String, DriverRef>, DbError> {
-    Ok(d::conductor_cluster_driver
-        .filter(d::cluster_uuid.eq_any(clusters))
-        .select((d::cluster_uuid, d::driver, d::version))
-        .load::<(String, String, String)>(conn)?
-        .into_iter()
-        .map(|(cluster, name, version)| (cluster, DriverRef { name, version }))
+    let found = cluster_drivers::of_clusters(conn, clusters)?.into_iter();
+    Ok(found
+        .map(|(cluster, built_by)| {
+            let driver = DriverRef {
+                name: built_by.driver,
+                version: built_by.version,
+            };
+            (cluster, driver)
+        })
         .collect())
 }
 

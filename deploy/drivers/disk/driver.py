@@ -8,6 +8,7 @@
                                                            address
     <root>/clusters/<cluster uuid>/certificates.json       which certificates the cluster has
     <root>/clusters/<cluster uuid>/credential.json         what the cluster would use towards a cloud
+    <root>/clusters/<cluster uuid>/notes.json              what its users have put there by this driver's own API
     <root>/locks/<cluster uuid>                            locked while a call works on the cluster
     <root>/journal.log                                     one JSON line per begin, effect and end
 
@@ -19,7 +20,7 @@ Labels of the cluster that change its behaviour, for tests and demonstrations:
     disk_delay_ms   time that each node takes (default 0)
     disk_async      "true": calls only begin; observe finishes them when the time is over
     disk_fail       permanent | transient | exit75 | exit1 | crash | hang | garbage | flood | silent
-    disk_fail_on    the call that fails: create (default), update, resize, … or all
+    disk_fail_on    the call that fails: create (default), update, resize, …, api, or all
     disk_fail_times fail only so many times, then work (default: always)
     disk_health     the health to report, whatever the folders say; another word: no answer
 
@@ -100,7 +101,7 @@ class Failure(Exception):
 class Cluster:
     """One cluster's folder, locked while the object lives."""
 
-    def __init__(self, root, call, request):
+    def __init__(self, root, call, request, lock=True):
         self.root = root
         self.call = call
         self.cluster = request["cluster"]
@@ -116,7 +117,8 @@ class Cluster:
         self.folder = root / "clusters" / self.name
         self.record_file = self.folder / "cluster.json"
         self.journal = Journal(root, call, self.operation, self.cluster["uuid"])
-        self.lock()
+        if lock:
+            self.lock()
 
     def lock(self):
         locks = self.root / "locks"
@@ -397,6 +399,50 @@ def health(root, request):
     return {"cluster": {"health_status": status, "health_status_reason": reasons}}
 
 
+def usage(cluster, query):
+    """How much the cluster takes on the disk. Takes no lock: it only reads, also while another call works."""
+    if [name for name, _ in query if name != "unit"]:
+        return {"status": 400, "body": "the only argument is unit"}
+    units = {"B": 1, "KiB": 1024}
+    unit = dict(query).get("unit", "B")
+    if unit not in units:
+        return {"status": 400, "body": f"unit must be one of {', '.join(units)}"}
+    if not cluster.folder.exists():
+        return {"status": 404, "body": "the cluster has no folder yet, or no more"}
+    sizes = {
+        node.parent.name + "/" + node.name: sum(file.stat().st_size for file in node.glob("*") if file.is_file())
+        for node in sorted(cluster.folder.glob("*/node-*"))
+    }
+    used = {name: size / units[unit] for name, size in sizes.items()}
+    notes = (read(cluster.folder / "notes.json") or {}).get("text")
+    return {"status": 200, "body": {"unit": unit, "nodes": used, "notes": notes}}
+
+
+def note(cluster, body):
+    """Keeps a note of the users. Nobody else works on the cluster meanwhile."""
+    text = (body or {}).get("text")
+    if not isinstance(text, str):
+        return {"status": 422, "body": "text must be a text"}
+    if not cluster.folder.exists():
+        return {"status": 409, "body": "the cluster has no folder yet, or no more"}
+    time.sleep(cluster.delay())
+    write(cluster.folder / "notes.json", {"text": text})
+    cluster.journal.add("effect", effect="note")
+    return {"status": 204}
+
+
+def own_api(root, request):
+    """This driver's own API: the routes that driver.toml declares, and no others arrive here."""
+    route = (request["method"], request["path"])
+    reads = route == ("GET", "disk/usage")
+    cluster = Cluster(root, "api", request, lock=not reads)
+    cluster.journal.add("begin")
+    cluster.fail_as_told()
+    reply = usage(cluster, request["query"]) if reads else note(cluster, request["body"])
+    cluster.journal.add("end", outcome=reply["status"])
+    return reply
+
+
 def look_at_all(root, request, look):
     for one in request["clusters"]:
         uuid = one["cluster"]["uuid"]
@@ -420,6 +466,8 @@ def main():
         return look_at_all(root, request, lambda root, one: Cluster(root, "observe", one).observe())
     if call == "health":
         return look_at_all(root, request, health)
+    if call == "api":
+        return say({"result": own_api(root, request)})
     if call not in CALLS:
         raise Failure(f"cannot {call} clusters", "not_supported")
     cluster = Cluster(root, call, request)

@@ -72,6 +72,8 @@ def main():
     call = request['call']
     if call == 'observe':
         return observe(request)
+    if call == 'api':
+        return answer({'result': {'status': 200, 'body': {'query': request['query'], 'token': request['context']['auth_token']}}})
     cluster, operation = request['cluster']['uuid'], request['operation']
     about = {'call': call, 'cluster': cluster, 'operation': operation, 'attempt': request['attempt'],
              'token': request['context'].get('auth_token'),

@@ -124,6 +124,7 @@ on_every_database! {
                 "applied 2026-11-22-000000_create_cluster_health",
                 "applied 2026-11-22-100000_create_key_pool",
                 "applied 2026-11-22-110000_add_operation_trace",
+                "applied 2026-11-22-130000_add_driver_api_routes",
             ]
         );
         assert_eq!(db.run(|conn| probe::raw_rows(conn, "cluster")).await?, before);
@@ -219,7 +220,7 @@ on_every_database! {
         let (one, other) = tokio::join!(migrate::upgrade(&one), migrate::upgrade(&other));
         let mut lengths = [one?.len(), other?.len()];
         lengths.sort_unstable();
-        assert_eq!(lengths, [0, 9]);
+        assert_eq!(lengths, [0, 10]);
         Ok(())
     }
 
@@ -353,7 +354,7 @@ async fn asking_for_the_version_makes_no_file() -> Result<()> {
     let mut section = section(&database);
     section.connection = Secret::new(url.clone());
     let version = migrate::version(&section).await?;
-    assert_eq!((version.magnum, version.pending.len()), (None, 8));
+    assert_eq!((version.magnum, version.pending.len()), (None, 9));
     let path = url.strip_prefix("sqlite:///").unwrap_or_default();
     assert!(!path.is_empty() && !std::path::Path::new(path).exists(), "{path}");
     Ok(())

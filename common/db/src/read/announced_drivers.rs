@@ -39,6 +39,7 @@ struct Row {
     master_size_rule: String,
     error: Option<String>,
     announced_ms: i64,
+    api_routes: Option<String>,
 }
 
 impl From<Row> for AnnouncedDriver {
@@ -53,6 +54,7 @@ impl From<Row> for AnnouncedDriver {
                 cluster_types: row.cluster_types,
                 capabilities: row.capabilities,
                 master_size_rule: row.master_size_rule,
+                api_routes: row.api_routes,
             },
             error: row.error,
             announced_ms: row.announced_ms,

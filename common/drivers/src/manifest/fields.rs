@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use toml::de::DeTable;
 
 use super::reader::{At, Problems, Section};
-use super::{EngineSpec, ExecSpec, HealthSource, Manifest, Reading};
+use super::{EngineSpec, ExecSpec, HealthSource, Manifest, Reading, api};
 use crate::info::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 
 /// Longest texts the columns take.
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str) -> Reading {
         offset: 0,
         table: document.get_ref(),
     };
-    let mut known = vec!["driver", "provides", "capabilities", "masters", "settings"];
+    let mut known = vec!["driver", "provides", "capabilities", "masters", "api", "settings"];
     known.extend(EngineSpec::NAMES);
     root.only(&known, &mut problems);
 
@@ -38,6 +38,7 @@ pub(super) fn read(text: &str) -> Reading {
     let cluster_types = cluster_types(&root, &mut problems);
     let capabilities = capabilities(&root, &mut problems);
     let master_size = master_size(&root, &mut problems);
+    let api = api::routes(&root, &mut problems);
     let (engine, program) = engine(
         &root,
         text,
@@ -60,6 +61,7 @@ pub(super) fn read(text: &str) -> Reading {
                 beta: identity.beta,
                 capabilities,
                 master_size,
+                api,
             },
             description: identity.description,
             engine,

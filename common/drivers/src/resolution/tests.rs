@@ -15,6 +15,7 @@ fn driver(name: &str, version: &str, beta: bool, types: &[(&str, &str)]) -> Driv
         beta,
         capabilities: Capabilities::default(),
         master_size: MasterSizeRule::Odd,
+        api: Default::default(),
     }
 }
 

@@ -41,8 +41,8 @@ impl<'a> Heard<'a> {
         }
     }
 
-    /// The line without secrets: what a program says ends up in rows and logs.
-    fn clean(&self, line: &str) -> String {
+    /// The line without secrets: what a program says ends up in rows, logs and replies.
+    pub(super) fn clean(&self, line: &str) -> String {
         let mut line = line.to_owned();
         for secret in &self.secrets {
             if line.contains(secret) {

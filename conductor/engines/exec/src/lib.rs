@@ -13,6 +13,7 @@
 //! * Output is bounded; garbage ends the call as a permanent error that quotes it.
 //! * Not guaranteed: that a program did what it says.
 
+mod api;
 mod api_servers;
 mod ca_files;
 pub mod guard;
@@ -29,11 +30,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use magnum_common::context::RequestContext;
 use magnum_common::ids::ClusterUuid;
+use magnum_common::model::Cluster;
 use magnum_config::Declared;
 use magnum_driver_api::{
-    ClusterCertificates, ClusterRef, Driver, DriverCall, DriverError, DriverReport, EngineHost, GuardProgram,
-    HealthObservation, HealthReport, NoProgress, Observation, RandomSource, Task,
+    ApiCall, ApiReply, CaMaterial, ClusterCertificates, ClusterRef, Driver, DriverCall, DriverError,
+    DriverReport, EngineHost, GuardProgram, HealthObservation, HealthReport, NoProgress, Observation,
+    RandomSource, Task,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, HealthSource, Problem};
 use magnum_telemetry::field;
@@ -107,7 +111,7 @@ impl ExecDriver {
             .time_left
             .map_or(self.spec.timeout, |left| left.min(self.spec.timeout));
         let operation = about.operation.as_str();
-        let mut heard = Heard::new(about.progress, [token(about)]);
+        let mut heard = Heard::new(about.progress, [token(about.context)]);
         // Dropped after the program has ended, however that comes about.
         let ca_files = self.ca_files(about).await?;
         let mut environment = self.environment([
@@ -134,17 +138,10 @@ impl ExecDriver {
     /// The cluster's CA material as files, where the manifest asks for them and the cluster has any. A delete goes
     /// without what cannot be read: it must be possible whatever became of the certificates.
     async fn ca_files(&self, about: &DriverCall<'_>) -> Result<Option<CaFiles>, DriverError> {
-        if !self.spec.ca_files {
-            return Ok(None);
-        }
-        let opening = self.certificates.open(about.cluster);
-        let opened = tokio::select! {
-            opened = opening => opened,
-            () = about.cancel.cancelled() => return Err(DriverError::Cancelled),
-        };
-        let material = match opened {
+        let material = match self.ca_material(about.cluster, &about.cancel).await {
             Ok(Some(material)) => material,
             Ok(None) => return Ok(None),
+            Err(error @ DriverError::Cancelled) => return Err(error),
             Err(error) if matches!(about.task, Task::Delete) => {
                 let (driver, operation) = (self.info.name.as_str(), about.operation.as_str());
                 tracing::warn!(
@@ -155,11 +152,30 @@ impl ExecDriver {
             }
             Err(error) => return Err(error),
         };
+        self.write_ca_files(material).await.map(Some)
+    }
+
+    /// The cluster's CA material; none where the manifest does not ask for it, or the cluster has none.
+    async fn ca_material(
+        &self,
+        cluster: &Cluster,
+        cancel: &CancellationToken,
+    ) -> Result<Option<CaMaterial>, DriverError> {
+        if !self.spec.ca_files {
+            return Ok(None);
+        }
+        tokio::select! {
+            opened = self.certificates.open(cluster) => opened,
+            () = cancel.cancelled() => Err(DriverError::Cancelled),
+        }
+    }
+
+    async fn write_ca_files(&self, material: CaMaterial) -> Result<CaFiles, DriverError> {
         let (root, name) = (self.runtime_directory.clone(), self.random.uuid());
         let shown = root.display().to_string();
         let written = tokio::task::spawn_blocking(move || CaFiles::write(&root, name, &material)).await;
         let reason = match written {
-            Ok(Ok(files)) => return Ok(Some(files)),
+            Ok(Ok(files)) => return Ok(files),
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
@@ -281,8 +297,8 @@ impl ExecDriver {
     }
 }
 
-fn token(about: &DriverCall<'_>) -> Option<String> {
-    let token = about.context.get("auth_token")?;
+fn token(context: &RequestContext) -> Option<String> {
+    let token = context.get("auth_token")?;
     token.as_str().map(str::to_owned)
 }
 
@@ -324,6 +340,10 @@ impl Driver for ExecDriver {
                 result: result.and_then(|report| self.health_of(report)),
             })
             .collect())
+    }
+
+    async fn api(&self, call: &ApiCall<'_>) -> Result<ApiReply, DriverError> {
+        self.reply(call).await
     }
 }
 

@@ -86,7 +86,7 @@ fn time(at: Option<Timestamp>) -> Option<String> {
     at.map(|at| at.format("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
-fn cluster(cluster: &Cluster) -> Value {
+pub(super) fn cluster(cluster: &Cluster) -> Value {
     json!({
         "uuid": cluster.uuid.as_str(),
         "name": cluster.name,
@@ -121,7 +121,7 @@ fn cluster(cluster: &Cluster) -> Value {
     })
 }
 
-fn node_group(group: &NodeGroup) -> Value {
+pub(super) fn node_group(group: &NodeGroup) -> Value {
     json!({
         "uuid": group.uuid.as_str(),
         "name": group.name,
@@ -148,7 +148,7 @@ fn node_group(group: &NodeGroup) -> Value {
     })
 }
 
-fn template(template: &ClusterTemplate) -> Value {
+pub(super) fn template(template: &ClusterTemplate) -> Value {
     json!({
         "uuid": template.uuid.as_str(),
         "name": template.name,
@@ -189,7 +189,7 @@ fn template(template: &ClusterTemplate) -> Value {
 }
 
 /// Only what a program needs to act for the user.
-fn context(context: &RequestContext) -> Value {
+pub(super) fn context(context: &RequestContext) -> Value {
     let key = |name: &str| context.get(name).map(Cow::into_owned).unwrap_or_default();
     json!({
         "user_id": context.user_id(),
@@ -222,11 +222,7 @@ impl Answer {
                 return Ok(Self::Progress(Progress { text, percent }));
             }
             (None, Some(result), None) if line.class.is_none() && line.percent.is_none() => Ok(result.into()),
-            (None, None, Some(error)) if line.percent.is_none() => Err(match line.class {
-                Some(Class::Transient) => DriverError::Transient(error),
-                Some(Class::NotSupported) => DriverError::NotSupported(error),
-                Some(Class::Permanent) | None => DriverError::Permanent(error),
-            }),
+            (None, None, Some(error)) if line.percent.is_none() => Err(error_of(error, line.class)),
             _ => {
                 return Err(
                     "a line holds either progress (and percent), or result, or error (and class), \
@@ -242,6 +238,15 @@ impl Answer {
     }
 }
 
+/// An error line's meaning; without a class it is permanent.
+pub(super) fn error_of(text: String, class: Option<Class>) -> DriverError {
+    match class {
+        Some(Class::Transient) => DriverError::Transient(text),
+        Some(Class::NotSupported) => DriverError::NotSupported(text),
+        Some(Class::Permanent) | None => DriverError::Permanent(text),
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AnswerLine {
@@ -253,9 +258,10 @@ struct AnswerLine {
     cluster: Option<ClusterUuid>,
 }
 
-#[derive(Deserialize)]
+/// The class of an error, as programs say it.
+#[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Class {
+pub(super) enum Class {
     Transient,
     Permanent,
     NotSupported,

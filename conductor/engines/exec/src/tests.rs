@@ -21,6 +21,8 @@ use magnum_driver_api::{
     CaMaterial, Clock, Cloud, EngineOptions, EngineServices, Progress, ProgressSink, RandomSource, Task,
 };
 
+mod api;
+
 /// A driver whose program is a shell script in a folder of its own.
 struct Script {
     folder: TempDir,

@@ -41,7 +41,23 @@ fn tell_good(folder: &DriverFolder, out: &mut dyn Write) -> io::Result<()> {
         folder.dir.display(),
         folder.manifest.engine.name(),
         types.join(", ")
-    )
+    )?;
+    for route in info.api.iter() {
+        let methods: Vec<&str> = route.methods.iter().map(|method| method.as_str()).collect();
+        let effect = if route.read_only {
+            "only reads"
+        } else {
+            "may change something"
+        };
+        writeln!(
+            out,
+            "  own API: {} {}, rule {}, {effect}",
+            methods.join(" "),
+            route.path,
+            route.policy
+        )?;
+    }
+    Ok(())
 }
 
 /// One line per problem, in the form that editors jump to.

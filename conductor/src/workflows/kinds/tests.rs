@@ -70,6 +70,7 @@ fn driver(capabilities: &[&str]) -> DriverInfo {
         beta: false,
         capabilities: can,
         master_size: MasterSizeRule::Odd,
+        api: Default::default(),
     }
 }
 

@@ -7,8 +7,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use magnum_common::ids::OperationId;
 use magnum_common::model::{ClusterStatus, HealthStatus};
 use magnum_driver_api::{
-    ClusterRef, Driver, DriverError, DriverReport, Progress, ProgressSink, Task, limits,
+    ApiStatus, ClusterRef, Driver, DriverError, DriverReport, Progress, ProgressSink, Task, limits,
 };
+use magnum_drivers::ApiMethod;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -286,6 +287,25 @@ every_subject! {
             ensure!(matches!(seen, Err(DriverError::NotSupported(_))), "{seen:?}");
         }
         ensure!(before == subject.effects(&scene.cluster.uuid).await?);
+        delete(subject, &mut scene).await
+    }
+
+    /// What only reads replies beside anything else and leaves no trace; a driver without such an API says so.
+    async fn its_own_api_replies_where_it_only_reads_and_changes_nothing(subject: &dyn Subject) {
+        let mut scene = built(subject).await?;
+        let driver = subject.driver()?;
+        let before = subject.effects(&scene.cluster.uuid).await?;
+        let routes = driver.info().api.clone();
+        for route in routes.iter().filter(|route| route.read_only) {
+            let reply = scene.ask(driver.as_ref(), &route.path, ApiMethod::Get).await;
+            let reply = limits::accept_api(driver.info(), reply)?;
+            ensure!(reply.status == ApiStatus::Ok, "{}: {reply:?}", route.path);
+            ensure!(before == subject.effects(&scene.cluster.uuid).await?, "{}", route.path);
+        }
+        if routes.is_empty() {
+            let reply = scene.ask(driver.as_ref(), "anything", ApiMethod::Get).await;
+            ensure!(matches!(reply, Err(DriverError::NotSupported(_))), "{reply:?}");
+        }
         delete(subject, &mut scene).await
     }
 

@@ -7,9 +7,9 @@ use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid, OperationId, RequestId, TemplateUuid};
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup, RebootType};
 use magnum_driver_api::{
-    Driver, DriverCall, DriverError, DriverReport, NoProgress, Nodes, ProgressSink, Task,
+    ApiCall, ApiReply, Driver, DriverCall, DriverError, DriverReport, NoProgress, Nodes, ProgressSink, Task,
 };
-use magnum_drivers::Capabilities;
+use magnum_drivers::{ApiMethod, Capabilities};
 use tokio_util::sync::CancellationToken;
 
 /// One cluster with the rows around it, as they are when a driver is called.
@@ -203,6 +203,29 @@ impl Scene {
             .await
     }
 
+    /// One call of the driver's own API, without a query.
+    pub async fn ask(
+        &self,
+        driver: &dyn Driver,
+        path: &str,
+        method: ApiMethod,
+    ) -> Result<ApiReply, DriverError> {
+        let call = ApiCall {
+            path,
+            method,
+            query: &[],
+            body: None,
+            cluster: &self.cluster,
+            node_groups: &self.groups,
+            template: &self.template,
+            context: &context(),
+            operation: None,
+            time_left: Duration::from_secs(60),
+            cancel: CancellationToken::new(),
+        };
+        driver.api(&call).await
+    }
+
     /// One call, until it is cancelled.
     pub async fn call_until(
         &self,
@@ -212,17 +235,12 @@ impl Scene {
         progress: &dyn ProgressSink,
         cancel: &CancellationToken,
     ) -> Result<DriverReport, DriverError> {
-        let caller = Caller {
-            user_id: Some("u".into()),
-            project_id: Some("p".into()),
-            ..Caller::default()
-        };
         let call = DriverCall {
             task,
             cluster: &self.cluster,
             node_groups: &self.groups,
             template: &self.template,
-            context: &RequestContext::for_caller(&caller, &RequestId::random()),
+            context: &context(),
             operation,
             attempt: 1,
             time_left: Some(Duration::from_secs(300)),
@@ -231,4 +249,13 @@ impl Scene {
         };
         driver.carry_out(&call).await
     }
+}
+
+fn context() -> RequestContext {
+    let caller = Caller {
+        user_id: Some("u".into()),
+        project_id: Some("p".into()),
+        ..Caller::default()
+    };
+    RequestContext::for_caller(&caller, &RequestId::random())
 }

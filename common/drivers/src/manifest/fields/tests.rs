@@ -151,7 +151,7 @@ fn each_mistake_is_reported_with_its_line() {
         (
             "[masters]",
             "[master]",
-            "driver.toml:22: unknown key 'master' in the file, use: driver, provides, capabilities, masters, \
+            "driver.toml:22: unknown key 'master' in the file, use: driver, provides, capabilities, masters, api, \
              settings, exec, heat, cluster-api, python",
         ),
         (
