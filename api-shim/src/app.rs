@@ -19,6 +19,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use magnum_config::{HealthcheckSection, Settings};
 use magnum_db::Database;
+use magnum_drivers::api_exchange::CallTimes;
 use magnum_openstack::ServiceError;
 use magnum_rpc::Transport;
 use tokio::task::JoinHandle;
@@ -259,6 +260,11 @@ fn open(settings: &Settings, transport: Arc<dyn Transport>, database: Database) 
         first_reservation: options.publish_timeout + options.accept_wait + UNCONFIRMED_DELAY,
         reservation_timeout: settings.quotas.reservation_timeout,
         service_down_time: settings.default.service_down_time,
+        custom_api: settings.drivers.custom_api.clone(),
+        driver_call_times: CallTimes::new(
+            settings.drivers.custom_api_timeout,
+            settings.default.rpc_response_timeout,
+        ),
         transport,
         database,
     })

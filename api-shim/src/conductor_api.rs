@@ -4,6 +4,8 @@
 //! mean that a conductor has accepted it; a handler that promises more waits for the row. `Ok` of a call is a
 //! conductor's answer; it is waited for `[DEFAULT] rpc_response_timeout` long.
 
+mod driver_call;
+
 use std::sync::Arc;
 
 use magnum_common::context::RequestContext;

@@ -11,6 +11,7 @@
 
 mod call;
 mod cloud;
+mod driver_call;
 mod publish;
 mod store;
 

@@ -14,7 +14,7 @@
 //! | 1.13 | a cluster shows `cluster_id` in place of `stack_id` |
 //! | 1.14 | labels and taints of a node group's nodes |
 //! | 1.15 | `driver` of a cluster template (ours: Magnum 23 shows it at every version); operations of a cluster (ours) |
-//! | 1.16 | nodes of a cluster are built anew and restarted (ours) |
+//! | 1.16 | nodes of a cluster are built anew and restarted; a driver's own API (ours) |
 
 use std::fmt;
 use std::str::FromStr;
@@ -64,6 +64,8 @@ impl Version {
     pub const OPERATIONS: Self = Self::minor(15);
     /// `actions/rebuild` and `actions/reboot` are there.
     pub const NODE_ACTIONS: Self = Self::minor(16);
+    /// Drivers may have an API of their own.
+    pub const DRIVER_API: Self = Self::minor(16);
 
     const fn minor(minor: i64) -> Self {
         Self { major: 1, minor }

@@ -39,9 +39,40 @@ impl RuleSet {
         if self.allows(rule, caller, target) {
             return Ok(());
         }
-        Err(Fault::new(
-            Exception::PolicyNotAuthorized,
-            format!("Policy doesn't allow {} to be performed.", rule.name()),
-        ))
+        Err(refused(rule.name()))
     }
+
+    /// The same for a rule that a driver's manifest names: any that our defaults or a policy file define. One that
+    /// nobody defines is not passed, whatever `[oslo_policy] policy_default_rule` says: a misspelt name must not open
+    /// what a driver offers.
+    ///
+    /// # Errors
+    /// That refusal.
+    pub fn authorize_named(
+        &self,
+        name: &str,
+        caller: &RequestContext,
+        target: &Target<'_>,
+    ) -> Result<(), Fault> {
+        let known = Rule::ALL.iter().find(|rule| rule.name() == name);
+        let is_allowed = match known {
+            Some(rule) => self.allows(*rule, caller, target),
+            None if self.is_defined(name) => self.passes(name, caller, target),
+            None => {
+                tracing::warn!(
+                    rule = name,
+                    "a driver's manifest names a policy rule that nobody defines: refused"
+                );
+                false
+            }
+        };
+        if is_allowed { Ok(()) } else { Err(refused(name)) }
+    }
+}
+
+fn refused(rule: &str) -> Fault {
+    Fault::new(
+        Exception::PolicyNotAuthorized,
+        format!("Policy doesn't allow {rule} to be performed."),
+    )
 }

@@ -25,7 +25,7 @@ use crate::faults::{ApiFault, Origin};
 use crate::microversion::{self, Version};
 use crate::policy::{Rule, RuleSet, Target};
 use crate::state::App;
-use crate::validation::query::{Argument, Arguments};
+use crate::validation::query::{Argument, Arguments, pairs};
 
 pub use self::body::{Body, refuse as refuse_body};
 
@@ -49,6 +49,11 @@ impl ApiRequest {
         Ok(Arguments::parse(self.query.as_deref(), known, self.version)?)
     }
 
+    /// The query's names and values in their order, for a route whose arguments are not ours to know.
+    pub fn free_arguments(&self) -> Vec<(String, String)> {
+        pairs(self.query.as_deref()).collect()
+    }
+
     /// 406 below the version that has `what`.
     pub fn since(&self, first: Version, what: &str) -> Result<(), ApiFault> {
         if self.version < first {
@@ -67,6 +72,11 @@ impl ApiRequest {
     /// 403, naming the rule, unless the caller passes `rule` for `target`.
     pub fn authorize(&self, rule: Rule, target: &Target<'_>) -> Result<(), Fault> {
         self.rules.authorize(rule, &self.context, target)
+    }
+
+    /// The same by the name of a rule that is not ours. One that nobody has defined is not passed.
+    pub fn authorize_named(&self, rule: &str, target: &Target<'_>) -> Result<(), Fault> {
+        self.rules.authorize_named(rule, &self.context, target)
     }
 
     /// The same for what is about to belong to the caller.

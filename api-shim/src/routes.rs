@@ -5,15 +5,15 @@
 
 mod route;
 
-use axum::routing::{delete, get, patch, post};
+use axum::routing::{delete, get, patch, post, put};
 
 use self::route::ResponseKind::{All, Document, Empty, Never, One, Page, Uuid};
 use self::route::route;
 use crate::microversion::Version;
 use crate::openapi;
 use crate::v1::{
-    actions, certificates, cluster_templates, clusters, credentials, federations, mservices, node_groups,
-    operations, quotas, root, stats,
+    actions, certificates, cluster_templates, clusters, credentials, driver_api, federations, mservices,
+    node_groups, operations, quotas, root, stats,
 };
 use crate::validation::query::PAGING;
 use crate::validation::{
@@ -202,6 +202,60 @@ pub const ROUTES: &[Route] = &[
     )
     .since(Version::OPERATIONS)
     .query(PAGING),
+    route(
+        "GET",
+        "/v1/clusters/{ident}/driver/{*path}",
+        "call_driver_api_get",
+        "Ask the own API of the cluster's driver: a route that the driver declares, where the operator allows it. The driver \
+         may name another rule for it.",
+        Document("Any JSON, as the driver documents it; also with 202, or 204 without a body."),
+        || get(driver_api::ask),
+    )
+    .since(Version::DRIVER_API)
+    .faults(&[405, 422, 501, 504]),
+    route(
+        "POST",
+        "/v1/clusters/{ident}/driver/{*path}",
+        "call_driver_api_post",
+        "The same with POST.",
+        Document("Any JSON, as the driver documents it; also with 202, or 204 without a body."),
+        || post(driver_api::ask_with_body),
+    )
+    .since(Version::DRIVER_API)
+    .free_body()
+    .faults(&[405, 422, 501, 504]),
+    route(
+        "PUT",
+        "/v1/clusters/{ident}/driver/{*path}",
+        "call_driver_api_put",
+        "The same with PUT.",
+        Document("Any JSON, as the driver documents it; also with 202, or 204 without a body."),
+        || put(driver_api::ask_with_body),
+    )
+    .since(Version::DRIVER_API)
+    .free_body()
+    .faults(&[405, 422, 501, 504]),
+    route(
+        "PATCH",
+        "/v1/clusters/{ident}/driver/{*path}",
+        "call_driver_api_patch",
+        "The same with PATCH; the body is an object, no JSON patch.",
+        Document("Any JSON, as the driver documents it; also with 202, or 204 without a body."),
+        || patch(driver_api::ask_with_body),
+    )
+    .since(Version::DRIVER_API)
+    .free_body()
+    .faults(&[405, 422, 501, 504]),
+    route(
+        "DELETE",
+        "/v1/clusters/{ident}/driver/{*path}",
+        "call_driver_api_delete",
+        "The same with DELETE.",
+        Document("Any JSON, as the driver documents it; also with 202, or 204 without a body."),
+        || delete(driver_api::ask),
+    )
+    .since(Version::DRIVER_API)
+    .faults(&[405, 422, 501, 504]),
     // Node groups.
     route(
         "GET",

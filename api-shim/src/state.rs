@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use magnum_config::ClusterTemplateSection;
 use magnum_db::Database;
+use magnum_drivers::api_exchange::CallTimes;
 use magnum_rpc::Transport;
 
 use crate::auth::Authenticator;
@@ -39,4 +40,8 @@ pub struct App {
     pub first_reservation: Duration,
     pub reservation_timeout: Duration,
     pub service_down_time: Duration,
+    /// Names of drivers whose own API may be called.
+    pub custom_api: Vec<String>,
+    /// How long such a call may take.
+    pub driver_call_times: CallTimes,
 }

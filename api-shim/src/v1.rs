@@ -9,6 +9,7 @@ pub mod certificates;
 pub mod cluster_templates;
 pub mod clusters;
 pub mod credentials;
+pub mod driver_api;
 pub mod federations;
 pub mod mservices;
 pub mod node_groups;

@@ -9,6 +9,7 @@
 //! | [`columns`] | values that no row can hold |
 //! | [`accept`] | reads, plans, writes: one transaction for many messages |
 //! | [`certificates`] | signing requests, and showing CAs |
+//! | [`driver_api`] | calls of drivers' own APIs |
 //! | [`question`] | what is answered at once instead, without an operation |
 //!
 //! Guarantee: a message is accepted completely (journal and rows) or not at all, and the same message is never
@@ -26,6 +27,7 @@ pub mod cluster_update;
 pub mod columns;
 pub mod command;
 pub mod decode;
+pub mod driver_api;
 pub mod node_actions;
 pub mod nodegroup;
 pub mod plan;
@@ -34,4 +36,5 @@ pub mod rotation;
 
 pub use accept::{Accepted, Acceptor, Incoming};
 pub use command::Command;
+pub use driver_api::DriverCalls;
 pub use question::Answerer;

@@ -37,6 +37,10 @@ pub const KEYS_GENERATED: &str = "magnum_keys_generated_total";
 pub const HEALTH_POLLED: &str = "magnum_health_polls_total";
 /// Duration of a driver's answer about the health of one group of clusters, by `driver`.
 pub const HEALTH_SECONDS: &str = "magnum_health_seconds";
+/// Calls of drivers' own APIs, by `driver` and `outcome`.
+pub const DRIVER_API_CALLS: &str = "magnum_driver_api_calls_total";
+/// Duration of a call of a driver's own API, by `driver`.
+pub const DRIVER_API_SECONDS: &str = "magnum_driver_api_seconds";
 /// Connections of the pool, by `state`.
 pub const DATABASE_CONNECTIONS: &str = "magnum_database_connections";
 
@@ -131,6 +135,18 @@ pub const ALL: &[Metric] = &[
         kind: Kind::Seconds,
         labels: &["driver"],
         meaning: "Time a driver took to report the health of a group of clusters",
+    },
+    Metric {
+        name: DRIVER_API_CALLS,
+        kind: Kind::Counter,
+        labels: &["driver", "outcome"],
+        meaning: "Calls of a driver's own API that this conductor made or refused",
+    },
+    Metric {
+        name: DRIVER_API_SECONDS,
+        kind: Kind::Seconds,
+        labels: &["driver"],
+        meaning: "Time a call of a driver's own API took",
     },
     Metric {
         name: DATABASE_CONNECTIONS,

@@ -16,6 +16,7 @@
 //! | [`journal`] | the table and its events |
 //! | [`lease`], [`keeper`] | ownership, and keeping it |
 //! | [`executor`], [`run`] | claiming, and walking one operation through its steps |
+//! | [`hold`] | the same for a call of a driver's own API, which is no operation |
 //! | [`material`], [`request_context`] | what a step begins with |
 //! | [`finish`] | what is written together with an end |
 //! | [`stored_reply`], [`replies`], [`monitor`] | answers of calls, and signs of life until then |
@@ -31,6 +32,7 @@ pub mod admin;
 pub mod crash_point;
 pub mod executor;
 pub mod finish;
+pub mod hold;
 pub mod journal;
 pub mod keeper;
 pub mod lease;

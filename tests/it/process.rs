@@ -10,6 +10,7 @@
 //! | `long_calls` | a caller that asks for signs of life gets them as long as its operation takes |
 //! | `disabled_drivers` | a driver that was disabled builds nothing new and operates what it built |
 //! | `slow_drivers` | a driver may take its time: it is observed, a delete overtakes it, nothing is called twice |
+//! | `driver_api` | a driver's own API: who may call what, changes one at a time and at most once, failures and time limits |
 //! | `notifications` | other services hear what becomes of clusters, and of refused requests |
 //! | `notification_drivers` | a real oslo.messaging listener hears what each driver sends, wherever the options say |
 //! | `quota` | a quota holds when many ask at once at several APIs |
@@ -32,6 +33,7 @@ mod conductor_process;
 mod crash_matrix;
 mod database_outage;
 mod disabled_drivers;
+mod driver_api;
 mod end_to_end;
 mod full_disk;
 mod interop;

@@ -42,7 +42,7 @@ pub fn document(version: Version) -> OpenApi {
             components = components.schema(model.name, (model.schema)(version));
         }
         paths = paths.path(
-            route.path,
+            route.documented_path(),
             PathItem::new(method(route), operation(route, version)),
         );
     }
@@ -80,6 +80,7 @@ fn models(route: &Route) -> impl Iterator<Item = Model> {
 fn method(route: &Route) -> HttpMethod {
     match route.method {
         "POST" => HttpMethod::Post,
+        "PUT" => HttpMethod::Put,
         "PATCH" => HttpMethod::Patch,
         "DELETE" => HttpMethod::Delete,
         _ => HttpMethod::Get,
@@ -138,6 +139,7 @@ fn operation(route: &Route, version: Version) -> OperationBuilder {
         Body::None => operation,
         Body::Object(model, _) => operation.request_body(Some(body(reference(model.name)))),
         Body::Patch(rules) => operation.request_body(Some(body(patch(rules)))),
+        Body::Free => operation.request_body(Some(free_body())),
     };
     if let Some(status) = route.answer.status() {
         operation = operation.response(status.to_string(), success(route.answer));
@@ -178,6 +180,14 @@ fn body(schema: RefOr<Schema>) -> RequestBody {
     RequestBodyBuilder::new()
         .content(JSON, ContentBuilder::new().schema(Some(schema)).build())
         .required(Some(Required::True))
+        .build()
+}
+
+fn free_body() -> RequestBody {
+    let any = ObjectBuilder::new().description(Some("What the driver documents."));
+    RequestBodyBuilder::new()
+        .content(JSON, ContentBuilder::new().schema(Some(any)).build())
+        .required(Some(Required::False))
         .build()
 }
 
@@ -230,12 +240,15 @@ fn failure(status: u16) -> Response {
         401 => "No token, or one that is not valid.",
         403 => "Not allowed, or the quota is used up.",
         404 => "There is no such thing, or not for this caller.",
+        405 => "The route has other methods; the header Allow names them.",
         406 => "This version does not exist, or does not have this route; or JSON is not acceptable.",
         409 => "The state of the resource does not allow it, or its name is not unique.",
         413 => "The body is too large.",
         415 => "The body is no JSON.",
+        422 => "The driver understands the request and cannot do it.",
         501 => "Not implemented.",
         503 => "What is needed for an answer is away. Try again.",
+        504 => "The driver has not replied in time.",
         _ => "An error in the service; its log tells more under the request's id.",
     };
     ResponseBuilder::new()

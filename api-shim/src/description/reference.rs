@@ -37,7 +37,13 @@ pub fn reference() -> String {
 // Writing to a String cannot fail.
 
 fn one(page: &mut String, route: &Route) {
-    let _ = writeln!(page, "\n## {} {}\n\n{}\n", route.method, route.path, route.about);
+    let _ = writeln!(
+        page,
+        "\n## {} {}\n\n{}\n",
+        route.method,
+        route.documented_path(),
+        route.about
+    );
     if route.since > Version::MIN {
         let _ = writeln!(page, "- From version {} on.", route.since);
     }
@@ -83,6 +89,7 @@ fn one(page: &mut String, route: &Route) {
                 row(page, field);
             }
         }
+        Body::Free => page.push_str("\nBody: an object, as the driver documents it, or nothing.\n"),
         Body::Patch(rules) => {
             let refused: Vec<String> = rules.refused().map(|name| format!("`{name}`")).collect();
             let _ = writeln!(

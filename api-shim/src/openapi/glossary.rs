@@ -243,6 +243,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("type", "What is counted: cluster."),
     ("ident", "The resource, by uuid or name."),
     ("group", "The node group, by uuid or name."),
+    (
+        "path",
+        "The rest of the path, slashes included, as the driver declares it.",
+    ),
     ("cluster", "The cluster, by uuid or name."),
     (
         "kind",

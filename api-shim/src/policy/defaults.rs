@@ -4,7 +4,8 @@
 //! Base rules are only ever referred to by others; API rules are what handlers ask for.
 //!
 //! Ours: the `*_all_projects` rules of calls that Magnum's policies allow an administrator for every project and that
-//! its code then cannot find (resize, node groups, certificates, credentials); the two of a cluster's operations.
+//! its code then cannot find (resize, node groups, certificates, credentials); the two of a cluster's operations, of a
+//! driver's own API, and of each action that Magnum does not have.
 
 /// A rule that others refer to.
 #[derive(Debug, Clone, Copy)]
@@ -304,6 +305,10 @@ rules! {
         ["POST" "/v1/clusters/{ident}/actions/reboot"] ours true;
     ClusterRebootAllProjects "cluster:reboot_all_projects" ADMIN Caller "Restart nodes of a cluster of any project."
         ["POST" "/v1/clusters/{ident}/actions/reboot"] ours true;
+    ClusterDriverApi "cluster:driver_api" MEMBER_NO_CLUSTER Resource "Call the own API of a cluster's driver, where the driver names no other rule."
+        ["GET" "/v1/clusters/{ident}/driver/{*path}"] ["POST" "/v1/clusters/{ident}/driver/{*path}"] ["PUT" "/v1/clusters/{ident}/driver/{*path}"] ["PATCH" "/v1/clusters/{ident}/driver/{*path}"] ["DELETE" "/v1/clusters/{ident}/driver/{*path}"] ours true;
+    ClusterDriverApiAllProjects "cluster:driver_api_all_projects" ADMIN Caller "Call the own API of the driver of a cluster of any project; asked besides the driver's rule."
+        ["GET" "/v1/clusters/{ident}/driver/{*path}"] ["POST" "/v1/clusters/{ident}/driver/{*path}"] ["PUT" "/v1/clusters/{ident}/driver/{*path}"] ["PATCH" "/v1/clusters/{ident}/driver/{*path}"] ["DELETE" "/v1/clusters/{ident}/driver/{*path}"] ours true;
     ClusterTemplateCreate "clustertemplate:create" MEMBER_NO_CLUSTER Caller "Make a cluster template."
         ["POST" "/v1/clustertemplates"];
     ClusterTemplateDelete "clustertemplate:delete" MEMBER Resource "Delete a cluster template."

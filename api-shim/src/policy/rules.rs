@@ -143,6 +143,11 @@ impl RuleSet {
             .is_some_and(|check| check.holds(caller, target, self))
     }
 
+    /// Whether there is a rule of this name, in the defaults or in a file.
+    pub fn is_defined(&self, name: &str) -> bool {
+        self.rules.contains_key(name)
+    }
+
     /// Writes into the context whether the caller is an administrator, judged by everything but what the context says
     /// about that.
     pub fn judge(&self, caller: &mut RequestContext) {
@@ -252,7 +257,8 @@ impl RuleSet {
                 warnings.push(Problem {
                     place: place.clone(),
                     message: format!(
-                        "rule \"{name}\" is unknown, and no other rule refers to it: it has no effect"
+                        "rule \"{name}\" is unknown, and no other rule refers to it: it has no effect \
+                         unless a driver's manifest names it"
                     ),
                 });
             }

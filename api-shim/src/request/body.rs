@@ -85,6 +85,17 @@ impl Body {
         self.parse()
     }
 
+    /// The body as a JSON object; null where there is none.
+    pub fn object_or_null(&self) -> Result<Value, ApiFault> {
+        if self.bytes.is_empty() {
+            return Ok(Value::Null);
+        }
+        match self.parse()? {
+            object @ Value::Object(_) => Ok(object),
+            _ => Err(bad_request("Request must be a JSON dict".to_owned())),
+        }
+    }
+
     /// That there is none, for a route without one. An empty object says nothing either.
     fn refuse(&self) -> Result<(), ApiFault> {
         if self.bytes.is_empty() {
@@ -154,6 +165,10 @@ mod tests {
         assert_eq!(status(body(None, "{}")), 415);
         assert_eq!(status(body(Some("text/plain"), "")), 400);
         assert_eq!(status(body(JSON, "{")), 400);
+
+        assert_eq!(body(None, "").object_or_null().unwrap(), Value::Null);
+        assert!(body(JSON, "{}").object_or_null().unwrap().is_object());
+        assert!(body(JSON, "[1]").object_or_null().is_err());
 
         let told = |body: Body| body.refuse().unwrap_err().detail().to_owned();
         for nothing in [body(None, ""), body(JSON, "{}")] {

@@ -40,6 +40,8 @@ pub enum Body {
     Object(Model, &'static [Field]),
     /// A JSON patch of a resource with these attributes.
     Patch(&'static Rules),
+    /// A JSON object, or nothing, that is not ours to know.
+    Free,
 }
 
 /// What a success answers.
@@ -92,6 +94,11 @@ impl Route {
             .filter(move |rule| rule.operations().contains(&operation))
     }
 
+    /// The path in the form of documents: a parameter that takes the rest of the path is written like any other.
+    pub fn documented_path(&self) -> String {
+        self.path.replace("{*", "{")
+    }
+
     /// Its handler.
     pub fn handler(&self) -> MethodRouter<Arc<App>> {
         (self.serve)()
@@ -102,6 +109,7 @@ impl Route {
         self.path
             .split('/')
             .filter_map(|part| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')))
+            .map(|name| name.trim_start_matches('*'))
     }
 
     pub(super) const fn since(self, since: Version) -> Self {
@@ -115,6 +123,13 @@ impl Route {
     pub(super) const fn body(self, model: Model, fields: &'static [Field]) -> Self {
         Self {
             body: Body::Object(model, fields),
+            ..self
+        }
+    }
+
+    pub(super) const fn free_body(self) -> Self {
+        Self {
+            body: Body::Free,
             ..self
         }
     }

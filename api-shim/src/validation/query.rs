@@ -56,14 +56,8 @@ pub struct Arguments(Vec<(String, String)>);
 impl Arguments {
     /// Reads a query string; `known` are the route's arguments, of which a version has those that it has.
     pub fn parse(query: Option<&str>, known: &[Argument], version: Version) -> Result<Self, Fault> {
-        let mut pairs = Vec::new();
-        for pair in query
-            .unwrap_or_default()
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-        {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let (key, value) = (decoded(key), decoded(value));
+        let mut given = Vec::new();
+        for (key, value) in pairs(query) {
             let is_known = |argument: &Argument| argument.name == key && version >= argument.since;
             if !known.iter().any(is_known) {
                 return Err(Fault::new(
@@ -71,9 +65,9 @@ impl Arguments {
                     format!("Unknown argument: \"{key}\""),
                 ));
             }
-            pairs.push((key, value));
+            given.push((key, value));
         }
-        Ok(Self(pairs))
+        Ok(Self(given))
     }
 
     /// The value of one argument; the last one given counts.
@@ -109,6 +103,18 @@ impl Arguments {
             })
             .transpose()
     }
+}
+
+/// The names and values of a query string, decoded, in their order.
+pub fn pairs(query: Option<&str>) -> impl Iterator<Item = (String, String)> {
+    let pairs = query
+        .unwrap_or_default()
+        .split('&')
+        .filter(|pair| !pair.is_empty());
+    pairs.map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decoded(key), decoded(value))
+    })
 }
 
 fn decoded(text: &str) -> String {

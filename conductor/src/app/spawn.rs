@@ -13,7 +13,7 @@ use super::StartError;
 use super::open::Resources;
 use super::parts::Parts;
 use super::wire::Handles;
-use crate::handlers::{Acceptor, Answerer};
+use crate::handlers::{Acceptor, Answerer, DriverCalls};
 use crate::http;
 use crate::operations::{Executor, OperationServices, sweep};
 use crate::periodic::announce::Announcer;
@@ -152,7 +152,9 @@ fn consumer(
     let (addressing, batch) = (Addressing::from(settings), settings.conductor.accept_batch);
     let (started, consuming) = watch::channel(false);
     let transport = Arc::clone(&resources.transport);
+    let settings = settings.clone();
     parts.spawn("consumer", move |stop| async move {
+        let driver_calls = DriverCalls::new(&settings, &services, stop.clone());
         let Some(server) = listen(&transport, addressing, &stop).await else {
             return;
         };
@@ -163,7 +165,8 @@ fn consumer(
         let consumer = Consumer {
             server,
             transport,
-            answerer: Answerer::new(services.db.clone(), services.certificates),
+            answerer: Answerer::new(services.db.clone(), services.certificates)
+                .with_driver_calls(driver_calls),
             acceptor: Acceptor::new(
                 services.db,
                 services.drivers,

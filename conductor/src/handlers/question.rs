@@ -1,5 +1,5 @@
-//! Requests that are answered at once and leave no operation behind: they neither change a cluster nor call a
-//! driver.
+//! Requests that are answered at once and leave no operation behind to be worked on: they do not change a cluster, and
+//! call a driver only by its own API ([`super::driver_api`]).
 //!
 //! A question that is delivered twice is answered twice. The answer goes out before the message is acknowledged,
 //! so a conductor that dies in between costs its caller nothing but time. Methods of objects that write rows see to
@@ -9,10 +9,12 @@ use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::MessageId;
 use magnum_db::Database;
+use magnum_drivers::api_exchange::METHOD;
 use serde_json::{Map, Value};
 
 use super::arguments::Arguments;
 use super::certificates;
+use super::driver_api::DriverCalls;
 use crate::certificates::Certificates;
 use crate::objects_rpc::{Method, ObjectsRpc};
 
@@ -29,6 +31,8 @@ pub enum Topic {
     SignCertificate,
     /// `get_ca_certificate`: the certificate of one of a cluster's CAs.
     CaCertificate,
+    /// `cluster_driver_call`: a call of a driver's own API.
+    DriverCall,
 }
 
 /// A request for an answer.
@@ -54,6 +58,7 @@ impl Topic {
             "federation_create" | "federation_update" | "federation_delete" => Self::Federation,
             "sign_certificate" => Self::SignCertificate,
             "get_ca_certificate" => Self::CaCertificate,
+            METHOD => Self::DriverCall,
             _ => return Method::of(method).map(Self::Objects),
         })
     }
@@ -65,6 +70,7 @@ pub struct Answerer {
     objects: ObjectsRpc,
     db: Database,
     certificates: Certificates,
+    driver_calls: Option<DriverCalls>,
 }
 
 impl Answerer {
@@ -74,6 +80,16 @@ impl Answerer {
             objects: ObjectsRpc::new(db.clone()).with_sealing(certificates.sealing()),
             db,
             certificates,
+            driver_calls: None,
+        }
+    }
+
+    /// The same, which also calls drivers' own APIs.
+    #[must_use]
+    pub fn with_driver_calls(self, calls: DriverCalls) -> Self {
+        Self {
+            driver_calls: Some(calls),
+            ..self
         }
     }
 
@@ -102,6 +118,22 @@ impl Answerer {
                 certificates::sign_certificate(&self.certificates, &self.db, question.args, &question.context)
                     .await
             }
+            Topic::DriverCall => match &self.driver_calls {
+                Some(calls) => {
+                    let Question {
+                        args,
+                        context,
+                        message,
+                        ..
+                    } = question;
+                    // Much larger than the other answers, which all have room for it otherwise.
+                    Box::pin(calls.answer(args, &context, message)).await
+                }
+                None => Err(Fault::new(
+                    Exception::NoSuchMethod,
+                    format!("Endpoint does not support RPC method {}", question.method),
+                )),
+            },
             Topic::CaCertificate => {
                 certificates::get_ca_certificate(
                     &self.certificates,

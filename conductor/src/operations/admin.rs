@@ -6,6 +6,7 @@ use magnum_common::model::{ClusterStatus, Outcome};
 use magnum_db::AnyConnection;
 
 use super::finish;
+use super::hold;
 use super::journal::rows::EventRow;
 use super::journal::{JournalError, Operation, OperationRow, read, write};
 use super::state::State;
@@ -51,6 +52,11 @@ pub fn retry(conn: &mut AnyConnection, uuid: &str, by: &str) -> Result<&'static 
     {
         return Err(AdminError::Refused(format!(
             "operation {uuid} is {state}; only a failed or retrying one can be retried"
+        )));
+    }
+    if row.kind == hold::KIND {
+        return Err(AdminError::Refused(format!(
+            "operation {uuid} was a call of a driver's own API, which is never repeated; send a new request instead"
         )));
     }
     let operation = Operation::try_from(row).map_err(JournalError::from)?;

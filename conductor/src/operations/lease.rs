@@ -142,6 +142,17 @@ pub fn candidates(
         .load(conn)?)
 }
 
+/// An operation that this transaction has recorded, to be claimed in it.
+///
+/// # Errors
+/// The database.
+pub(super) fn candidate(conn: &mut AnyConnection, uuid: &str) -> Result<Candidate, JournalError> {
+    Ok(op::conductor_operation
+        .filter(op::uuid.eq(uuid))
+        .select((op::id, op::state, op::lease_epoch))
+        .first(conn)?)
+}
+
 /// Takes a candidate, if it still is one. To be run in a transaction of its own.
 ///
 /// `sent` is a moment before the transaction began. `None`: somebody else was faster.

@@ -26,6 +26,7 @@ use tracing::{Instrument as _, Span};
 
 use super::crash_point::{self, CrashPoint};
 use super::finish;
+use super::hold;
 use super::journal::{JournalError, Operation, OperationRow, Unreadable, fenced};
 use super::keeper::LeaseKeeper;
 use super::lease::{self, Lease};
@@ -67,6 +68,7 @@ pub async fn operation(services: OperationServices, stops: Stops, lease: Lease, 
 async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row: OperationRow) {
     let lease = Arc::new(lease);
     let is_call = row.reply.is_some();
+    let is_hold = row.kind == hold::KIND;
     let seen = Arc::new(Mutex::new(None));
     let keeper = LeaseKeeper::start(services.db.clone(), Arc::clone(&lease));
     let outcome = match Operation::try_from(row) {
@@ -86,6 +88,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
             };
             run.walk().await
         }
+        Err(_) if is_hold => end_unreadable(&services, &lease, hold::ABANDONED.to_owned()).await,
         Err(unreadable) => end_unreadable(&services, &lease, unreadable.to_string()).await,
     };
     drop(keeper);

@@ -11,6 +11,28 @@ use serde_json::json;
 const PATIENCE: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_python_conductor_makes_a_call_of_a_drivers_own_api_a_501() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Mariadb).await?;
+    deployment.set("drivers", "custom_api", "scripted");
+    let python = PythonMagnum::beside(&deployment).await?;
+    let _conductor = python.conductor(&deployment.vhost).await?;
+    let api = deployment.api().await?;
+    let template = api.rest.create_template("small").await?;
+    let cluster = api.rest.create_cluster(&template, "c", json!({})).await?;
+    api.rest
+        .wait_status(&cluster, "CREATE_COMPLETE", PATIENCE)
+        .await?;
+    let answer = api.rest.get(&format!("/clusters/{cluster}/driver/echo")).await?;
+    ensure!(answer.status.as_u16() == 501, "{answer:?}");
+    ensure!(
+        answer.detail().contains("Nothing was changed."),
+        "{}",
+        answer.detail()
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_python_conductor_makes_a_rebuild_and_a_reboot_a_501_and_changes_nothing() -> Result<()> {
     let deployment = Deployment::new(Backend::Mariadb).await?;
     let python = PythonMagnum::beside(&deployment).await?;

@@ -212,7 +212,7 @@ fn doubtful_rules_are_reported_with_their_line() {
         [
             "policy.yaml:4: rule \"cluster:get\" takes the place of the one at policy.yaml:3",
             "policy.yaml:5: rule \"cluster:delete\" refers to \"nobody\", which does not exist: that check never passes",
-            "policy.yaml:1: rule \"cluster:gett\" is unknown, and no other rule refers to it: it has no effect",
+            "policy.yaml:1: rule \"cluster:gett\" is unknown, and no other rule refers to it: it has no effect unless a driver's manifest names it",
         ]
     );
 }

@@ -1,6 +1,7 @@
 //! `[drivers]`: discovery of drivers, and the choice of one for a new cluster template.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::schema::section;
 use crate::value::keywords;
@@ -30,6 +31,12 @@ section! {
         /// Whether a driver that is named explicitly must provide the template's cluster type: yes (`strict`), or no,
         /// as in Python Magnum (`lenient`).
         cluster_type_check: ClusterTypeCheck as Choice = ClusterTypeCheck::Strict, ours true;
+        /// Drivers whose own API (`/v1/clusters/{ident}/driver/`, from microversion 1.16) may be called. Set it alike
+        /// for the API and for the conductors. Read in docs/drivers.md first what is at risk.
+        custom_api: Vec<String> as List<Name> = Vec::new(), ours true;
+        /// Time limit, in seconds, for the reply of a driver's own API. The driver is stopped then, and the client gets
+        /// 504. rpc_response_timeout bounds it, less 5 seconds.
+        custom_api_timeout: Duration as SecondsMinMillis<100> = Duration::from_secs(30), ours true;
         /// Let nodes verify the certificates of the OpenStack APIs.
         verify_ca: bool as Bool = true;
         /// CA bundle to install on all nodes. Unset: none.

@@ -45,6 +45,12 @@ const SAVE: &str = "update cluster set cluster_template_id = '000000c7-0000-4000
     update quotas set hard_limit = 1000;
     create table kept_templates as select * from cluster_template;
     create table kept_quotas as select * from quotas;";
+/// What the cluster's driver offers by an API of its own, with rules of the three kinds.
+const OWN_API: &str = r#"update conductor_driver set api_routes = '[
+    {"path": "usage", "methods": ["GET"], "policy": "cluster:get", "read_only": true},
+    {"path": "notes", "methods": ["POST", "PUT", "PATCH"], "policy": "cluster:driver_api", "read_only": false},
+    {"path": "notes", "methods": ["DELETE"], "policy": "cluster:update_health_status", "read_only": false}
+]' where name = 'fake_alpha'"#;
 const RESTORE: &str =
     "delete from cluster_template; insert into cluster_template select * from kept_templates;
     delete from quotas; insert into quotas select * from kept_quotas;";
@@ -90,8 +96,10 @@ async fn start_world() -> World {
     // Callers with any combination of roles and projects, without a Keystone that would have to have them all.
     settings.api.auth_strategy = AuthStrategy::Noauth;
     settings.default.rpc_response_timeout = Duration::from_millis(100);
+    settings.drivers.custom_api = vec!["fake_alpha".to_owned()];
     let world = World::patient(settings).await;
     world.sql(SAVE).await;
+    world.sql(OWN_API).await;
     world
 }
 
@@ -161,6 +169,7 @@ fn reaches_conductor(row: &Row) -> bool {
     let changes = method != "get" && row.success != NOT_IMPLEMENTED;
     let is_below = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
     is_below(&["/v1/certificates"])
+        || path.contains("/driver/")
         || (changes && is_below(&["/v1/clusters", "/v1/credentials", "/v1/federations"]))
 }
 

@@ -7,6 +7,9 @@ use super::{CLUSTER, FEDERATION, HOME, NODE_GROUP, PRIVATE_TEMPLATE, PUBLIC_TEMP
 /// A call to a conductor ends as the timeout that it is.
 const NO_REPLY: u16 = 503;
 
+/// The same, of a call of a driver's own API.
+const NO_REPLY_OF_DRIVER: u16 = 504;
+
 /// Federations cannot be created.
 pub(super) const NOT_IMPLEMENTED: u16 = 501;
 
@@ -115,6 +118,13 @@ pub(super) fn table() -> Vec<Row> {
         post "/v1/clusters/{ident}/actions/reboot", "/v1/clusters/{CLUSTER}/actions/reboot", Members, Resource,
             NO_REPLY, json!({"type": "soft"});
         get "/v1/clusters/{ident}/operations", "/v1/clusters/{CLUSTER}/operations", Readers, Resource, 200;
+
+        // The rules are those that the driver names.
+        get "/v1/clusters/{ident}/driver/{path}", "/v1/clusters/{CLUSTER}/driver/usage", Readers, Resource, NO_REPLY_OF_DRIVER;
+        post "/v1/clusters/{ident}/driver/{path}", "/v1/clusters/{CLUSTER}/driver/notes", Members, Resource, NO_REPLY_OF_DRIVER, json!({"text": "n"});
+        put "/v1/clusters/{ident}/driver/{path}", "/v1/clusters/{CLUSTER}/driver/notes", Members, Resource, NO_REPLY_OF_DRIVER, json!({"text": "n"});
+        patch "/v1/clusters/{ident}/driver/{path}", "/v1/clusters/{CLUSTER}/driver/notes", Members, Resource, NO_REPLY_OF_DRIVER, json!({"text": "n"});
+        delete "/v1/clusters/{ident}/driver/{path}", "/v1/clusters/{CLUSTER}/driver/notes", CreatingMember, Resource, NO_REPLY_OF_DRIVER;
 
         get "/v1/clusters/{ident}/nodegroups", "/v1/clusters/{CLUSTER}/nodegroups", Readers, InCluster, 200;
         get "/v1/clusters/{ident}/nodegroups/{group}", "/v1/clusters/{CLUSTER}/nodegroups/{NODE_GROUP}", Readers,

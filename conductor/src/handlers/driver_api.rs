@@ -1,0 +1,529 @@
+//! `cluster_driver_call`: a call of a driver's own API, for a user of `magnum-api`. Ours; Magnum has nothing like it.
+//!
+//! Nothing on the wire is trusted but who asks, and which policy rule they have passed: the cluster is looked for among
+//! those that the caller may see, and the operator's option, the route, its method and its rule are checked against this
+//! conductor's own.
+//!
+//! | the route | the call |
+//! |---|---|
+//! | only reads | runs beside whatever else works on the cluster |
+//! | may change something | has the cluster to itself ([`crate::operations::hold`]); a cluster at work is a conflict |
+//!
+//! Guarantees: a call that may change something is made at most once, however often its message is delivered; it ends
+//! within the time that its sender and `[drivers] custom_api_timeout` allow, a few seconds for stopping the driver
+//! excepted, and what the driver has started in this process is gone then. Not guaranteed: that a reply arrives.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use magnum_common::context::RequestContext;
+use magnum_common::error::{Exception, Fault};
+use magnum_common::ids::{ClusterUuid, MessageId};
+use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup};
+use magnum_config::Settings;
+use magnum_db::read::{Tenancy, clusters};
+use magnum_db::{AnyConnection, DbError};
+use magnum_driver_api::{ApiCall, ApiReply, Driver, DriverError, limits};
+use magnum_drivers::api_exchange::{LARGEST_BODY, LONGEST_QUERY, MOST_ARGUMENTS};
+use magnum_drivers::{ApiAnswer, ApiQuestion, ApiRefusal, ApiRoute, FoundRoute};
+use magnum_telemetry::field;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use crate::metric_definitions as metric;
+use crate::operations::hold::{Held, Holder, NotHeld, Wanted};
+use crate::operations::{OperationServices, State};
+use crate::store;
+use crate::workflows::choose_driver::{self, Wanted as DriverWanted};
+use crate::workflows::{DriverRef, DriverSource};
+
+/// Calls at once in this process. One more is refused: it would keep other messages waiting.
+const MOST: usize = 32;
+
+/// How long a driver that was told to stop may take to do so before its future is dropped.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// Longest message id that the journal holds.
+const MESSAGE_ID: usize = 64;
+
+/// Makes calls.
+#[derive(Clone)]
+pub struct DriverCalls(Arc<Inner>);
+
+struct Inner {
+    holder: Holder,
+    drivers: Arc<dyn DriverSource>,
+    /// `[drivers] custom_api`
+    allowed: Vec<String>,
+    /// `[drivers] custom_api_timeout`
+    limit: Duration,
+    permits: Semaphore,
+    /// The process stops: calls may go on for a while.
+    stop: CancellationToken,
+    /// For so long.
+    stop_within: Duration,
+}
+
+/// What a call is made with.
+struct Found {
+    cluster: Cluster,
+    node_groups: Vec<NodeGroup>,
+    template: Option<ClusterTemplate>,
+    pinned: Option<DriverRef>,
+}
+
+/// A call that is not made, or has no reply.
+type Refusal = (ApiRefusal, String);
+
+impl DriverCalls {
+    /// Of the drivers of `services`, as the settings allow. After `stop`, calls that run have `[conductor]
+    /// shutdown_timeout` to end.
+    pub fn new(settings: &Settings, services: &OperationServices, stop: CancellationToken) -> Self {
+        Self(Arc::new(Inner {
+            holder: Holder {
+                db: services.db.clone(),
+                me: services.me.clone(),
+                term: services.timing.lease,
+                signals: Arc::clone(&services.signals),
+            },
+            drivers: Arc::clone(&services.drivers),
+            allowed: settings.drivers.custom_api.clone(),
+            limit: settings.drivers.custom_api_timeout,
+            permits: Semaphore::new(MOST),
+            stop,
+            stop_within: services.timing.shutdown,
+        }))
+    }
+
+    /// The answer to a message.
+    ///
+    /// # Errors
+    /// The arguments are wrong.
+    pub async fn answer(
+        &self,
+        args: Map<String, Value>,
+        context: &RequestContext,
+        message: Option<MessageId>,
+    ) -> Result<Value, Fault> {
+        let question = read(args)?;
+        let answer = match self.call(&question, context, message).await {
+            Ok(reply) => ApiAnswer::Replied {
+                status: reply.status.code(),
+                body: reply.body,
+            },
+            Err((because, reason)) => ApiAnswer::Refused { because, reason },
+        };
+        serde_json::to_value(answer)
+            .map_err(|error| Fault::new(Exception::MagnumException, error.to_string()))
+    }
+
+    async fn call(
+        &self,
+        question: &ApiQuestion,
+        context: &RequestContext,
+        message: Option<MessageId>,
+    ) -> Result<ApiReply, Refusal> {
+        let received = Instant::now();
+        let uuid = ClusterUuid::from(question.uuid.as_str());
+        let look = look_for(Tenancy::of(context), uuid.clone());
+        let found = self
+            .0
+            .holder
+            .db
+            .run(look)
+            .await
+            .map_err(|error| no_database(&error))?;
+        let found = found.ok_or_else(|| not_found(&uuid))?;
+        let driver = self.driver_of(&found)?;
+        let route = self.route(driver.as_ref(), question)?.clone();
+        let name = driver.info().name.clone();
+        let outcome = match self.0.permits.try_acquire() {
+            Err(_) => Err((
+                ApiRefusal::Unavailable,
+                format!("The conductor makes {MOST} calls of drivers' own APIs already. Please try again."),
+            )),
+            Ok(_permit) if route.read_only => {
+                self.reply(driver.as_ref(), question, context, &found, None).await
+            }
+            Ok(_permit) => {
+                self.change(driver.as_ref(), question, context, &uuid, message)
+                    .await
+            }
+        };
+        tell(&name, &uuid, question, &outcome, received.elapsed());
+        outcome
+    }
+
+    /// The driver that built the cluster, if users may call it here.
+    fn driver_of(&self, found: &Found) -> Result<Arc<dyn Driver>, Refusal> {
+        let uuid = &found.cluster.cluster_template_id;
+        let template = found.template.as_ref().ok_or_else(|| {
+            let fault = Fault::cluster_template_not_found(uuid.as_str());
+            (ApiRefusal::NotFound, fault.message)
+        })?;
+        let drivers = self.0.drivers.as_ref();
+        let pinned = found.pinned.as_ref();
+        let chosen = choose_driver::choose(drivers, template, DriverWanted::Existing, pinned, None);
+        let named = chosen.as_ref().map_or_else(
+            |_| template.driver.clone().unwrap_or_default(),
+            |chosen| chosen.name.clone(),
+        );
+        if !self.0.allowed.contains(&named) {
+            return Err(no_route(&found.cluster.uuid));
+        }
+        let loaded = chosen.ok().and_then(|chosen| drivers.get(&chosen));
+        loaded.ok_or_else(|| {
+            let reason = format!(
+                "The conductor that took the request has no version of the driver {named} that can work on the \
+                 cluster; try again, another one may have it."
+            );
+            (ApiRefusal::Unavailable, reason)
+        })
+    }
+
+    fn route<'d>(&self, driver: &'d dyn Driver, question: &ApiQuestion) -> Result<&'d ApiRoute, Refusal> {
+        match driver.info().api.find(&question.path, question.method) {
+            FoundRoute::Route(route) if route.policy == question.policy => Ok(route),
+            FoundRoute::Route(_) => Err((
+                ApiRefusal::Unavailable,
+                "The rules of the driver's own API have changed a moment ago. Nothing was done; please try again."
+                    .to_owned(),
+            )),
+            FoundRoute::OtherMethods(_) | FoundRoute::None => {
+                let reason = format!(
+                    "The cluster's driver has no {} {} in its own API, as the conductor that took the request knows it.",
+                    question.method, question.path
+                );
+                Err((ApiRefusal::NotFound, reason))
+            }
+        }
+    }
+
+    /// A call that may change something: with the cluster to itself.
+    async fn change(
+        &self,
+        driver: &dyn Driver,
+        question: &ApiQuestion,
+        context: &RequestContext,
+        uuid: &ClusterUuid,
+        message: Option<MessageId>,
+    ) -> Result<ApiReply, Refusal> {
+        let is_id = |id: &MessageId| id.as_str().len() <= MESSAGE_ID && !id.as_str().contains('\0');
+        let message = message.filter(is_id).ok_or_else(|| {
+            let reason = "The message has no id by which a repetition could be recognised.";
+            (ApiRefusal::Failed, reason.to_owned())
+        })?;
+        let wanted = Wanted {
+            message,
+            cluster: uuid.clone(),
+            context: context.clone(),
+            what: format!("driver {}: {} {}", driver.info(), question.method, question.path),
+        };
+        // As it is now that nothing else works on it.
+        let look = look_for(Tenancy::of(context), uuid.clone());
+        let (held, found) = self.0.holder.take(wanted, look).await.map_err(not_held)?;
+        let outcome = match found {
+            None => Err(not_found(uuid)),
+            Some(found) => match may_change(found.cluster.status) {
+                Err(reason) => Err((ApiRefusal::Conflict, reason)),
+                Ok(()) => self.reply(driver, question, context, &found, Some(&held)).await,
+            },
+        };
+        let (state, reason) = end_of(&outcome);
+        held.end(state, &reason).await;
+        outcome
+    }
+
+    /// Asks the driver, and stops it when its time is over, when the cluster is lost, or when the process stops.
+    async fn reply(
+        &self,
+        driver: &dyn Driver,
+        question: &ApiQuestion,
+        context: &RequestContext,
+        found: &Found,
+        held: Option<&Held>,
+    ) -> Result<ApiReply, Refusal> {
+        let Some(template) = &found.template else {
+            return Err(not_found(&found.cluster.uuid));
+        };
+        let limit = Duration::from_millis(question.timeout_ms).min(self.0.limit);
+        let cancel = CancellationToken::new();
+        let call = ApiCall {
+            path: &question.path,
+            method: question.method,
+            query: &question.query,
+            body: question.body.as_object(),
+            cluster: &found.cluster,
+            node_groups: &found.node_groups,
+            template,
+            context,
+            operation: held.map(Held::operation),
+            time_left: limit,
+            cancel: cancel.clone(),
+        };
+        let span = tracing::info_span!("driver call", { field::DRIVER } = driver.info().name);
+        let mut working = AssertUnwindSafe(driver.api(&call))
+            .catch_unwind()
+            .instrument(span)
+            .boxed();
+        let lost = async {
+            match held {
+                Some(held) => held.over().cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let refusal = tokio::select! {
+            outcome = &mut working => return reply_of(driver, outcome),
+            () = sleep(limit) => timed_out(question, limit),
+            () = lost => interrupted("the conductor lost the cluster"),
+            () = self.stopped() => interrupted("the conductor stops"),
+        };
+        // Told to stop, given a moment, then dropped: both end the driver's work.
+        cancel.cancel();
+        let finished = timeout(STOP_GRACE, &mut working).await;
+        drop(working);
+        match finished {
+            // It finished in that very moment: what it did counts.
+            Ok(outcome @ Ok(Ok(_))) => reply_of(driver, outcome),
+            _ => Err(refusal),
+        }
+    }
+
+    async fn stopped(&self) {
+        self.0.stop.cancelled().await;
+        sleep(self.0.stop_within).await;
+    }
+}
+
+/// The arguments, within their bounds.
+fn read(args: Map<String, Value>) -> Result<ApiQuestion, Fault> {
+    let method = magnum_drivers::api_exchange::METHOD;
+    let question: ApiQuestion = serde_json::from_value(Value::Object(args))
+        .map_err(|error| Fault::new(Exception::TypeError, format!("{method}() {error}")))?;
+    let wrong = |text: String| Err(Fault::invalid_parameter(format!("{method}(): {text}")));
+    let query = &question.query;
+    let query_bytes: usize = query.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if query.len() > MOST_ARGUMENTS || query_bytes > LONGEST_QUERY {
+        return wrong(format!(
+            "'query' has at most {MOST_ARGUMENTS} arguments and {LONGEST_QUERY} bytes"
+        ));
+    }
+    if !matches!(question.body, Value::Null | Value::Object(_)) {
+        return wrong("'body' must be an object or null".to_owned());
+    }
+    if question.body.to_string().len() > LARGEST_BODY {
+        return wrong(format!("'body' has at most {LARGEST_BODY} bytes"));
+    }
+    Ok(question)
+}
+
+/// A look at the cluster and what belongs to it, if the caller may see it.
+fn look_for(
+    tenancy: Tenancy,
+    uuid: ClusterUuid,
+) -> impl Fn(&mut AnyConnection) -> Result<Option<Found>, DbError> + Send + 'static {
+    move |conn| {
+        let Some(cluster) = clusters::find_by_uuid(conn, &tenancy, &uuid)? else {
+            return Ok(None);
+        };
+        Ok(Some(Found {
+            node_groups: store::node_groups::of(conn, &uuid)?,
+            template: store::clusters::template(conn, &cluster.cluster_template_id)?,
+            pinned: store::cluster_driver::find(conn, &uuid)?,
+            cluster,
+        }))
+    }
+}
+
+/// Whether a call may change a cluster in this status, which a Python conductor may have written.
+fn may_change(status: Option<ClusterStatus>) -> Result<(), String> {
+    match status {
+        Some(status) if status.is_in_progress() || status == ClusterStatus::DeleteComplete => Err(format!(
+            "The cluster is {status}; a call that may change something needs it to itself. Try again when it is done."
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn not_found(uuid: &ClusterUuid) -> Refusal {
+    (
+        ApiRefusal::NotFound,
+        Fault::cluster_not_found(uuid.as_str()).message,
+    )
+}
+
+fn no_route(uuid: &ClusterUuid) -> Refusal {
+    (
+        ApiRefusal::NotFound,
+        format!("The driver of cluster {uuid} has no API of its own that can be called."),
+    )
+}
+
+fn not_held(error: NotHeld) -> Refusal {
+    match error {
+        NotHeld::Busy => (
+            ApiRefusal::Conflict,
+            "Another operation works on the cluster, or waits to; a call that may change something needs it to \
+             itself. Try again when that has ended."
+                .to_owned(),
+        ),
+        NotHeld::Known => (
+            ApiRefusal::Conflict,
+            "This request was begun before, and whoever began it has ended; it is not repeated, and whether it had an \
+             effect is not known. Look at the cluster."
+                .to_owned(),
+        ),
+        NotHeld::Journal(error) => no_database(&error),
+    }
+}
+
+fn no_database(error: &dyn std::fmt::Display) -> Refusal {
+    tracing::warn!(%error, "a call of a driver's own API finds no database");
+    let reason = "The database is not available at the moment. Nothing was changed. Please try again later.";
+    (ApiRefusal::Unavailable, reason.to_owned())
+}
+
+fn timed_out(question: &ApiQuestion, limit: Duration) -> Refusal {
+    let seconds = limit.as_secs_f64();
+    (
+        ApiRefusal::TimedOut,
+        format!(
+            "The cluster's driver did not reply to {} {} within {seconds} seconds, and was stopped.",
+            question.method, question.path
+        ),
+    )
+}
+
+fn interrupted(why: &str) -> Refusal {
+    (
+        ApiRefusal::Unavailable,
+        format!(
+            "The call was stopped: {why}. Whether it had an effect is not known; look at the cluster before you repeat \
+             it."
+        ),
+    )
+}
+
+fn reply_of(
+    driver: &dyn Driver,
+    outcome: std::thread::Result<Result<ApiReply, DriverError>>,
+) -> Result<ApiReply, Refusal> {
+    match outcome.map(|result| limits::accept_api(driver.info(), result)) {
+        Ok(Ok(reply)) => Ok(reply),
+        Ok(Err(error)) => {
+            let because = match &error {
+                DriverError::Transient(_) | DriverError::Cancelled => ApiRefusal::Unavailable,
+                DriverError::Permanent(_) => ApiRefusal::Failed,
+                DriverError::NotSupported(_) => ApiRefusal::NotSupported,
+            };
+            Err((because, error.to_string()))
+        }
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_default();
+            tracing::error!(panic = text, "the driver panicked");
+            Err((ApiRefusal::Failed, "The driver panicked.".to_owned()))
+        }
+    }
+}
+
+/// How the entry in the journal ends. What the driver has answered, and what its user has sent, is not in it.
+fn end_of(outcome: &Result<ApiReply, Refusal>) -> (State, String) {
+    match outcome {
+        Ok(reply) => (
+            State::Succeeded,
+            format!("The driver replied {}.", reply.status.code()),
+        ),
+        Err((ApiRefusal::Conflict, reason)) => (State::Cancelled, reason.clone()),
+        Err((_, reason)) => (State::Failed, reason.clone()),
+    }
+}
+
+/// One line and one count for each call that reached a driver, or nearly did. Neither query nor bodies: they are the
+/// user's.
+fn tell(
+    driver: &str,
+    cluster: &ClusterUuid,
+    question: &ApiQuestion,
+    outcome: &Result<ApiReply, Refusal>,
+    took: Duration,
+) {
+    let (word, status, reason) = match outcome {
+        Ok(reply) => ("replied", Some(reply.status.code()), None),
+        Err((because, reason)) => (because.as_str(), None, Some(reason.as_str())),
+    };
+    let labels = [("driver", driver.to_owned()), ("outcome", word.to_owned())];
+    metrics::counter!(metric::DRIVER_API_CALLS, &labels).increment(1);
+    metrics::histogram!(metric::DRIVER_API_SECONDS, "driver" => driver.to_owned()).record(took.as_secs_f64());
+    tracing::info!(
+        { field::DRIVER } = driver, { field::CLUSTER } = %cluster, { field::HTTP_METHOD } = %question.method,
+        path = question.path, outcome = word, status, reason,
+        "a driver's own API was called"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use magnum_driver_api::ApiStatus;
+    use serde_json::json;
+
+    use super::*;
+
+    fn arguments(change: impl FnOnce(&mut Value)) -> Map<String, Value> {
+        let mut args = json!({
+            "uuid": "u-1", "path": "disk/usage", "method": "GET", "policy": "cluster:get", "query": [["unit", "MiB"]], "body": null,
+            "timeout_ms": 1000,
+        });
+        change(&mut args);
+        args.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn arguments_are_read_and_wrong_ones_are_told() {
+        let question = read(arguments(|_| {})).unwrap();
+        assert_eq!(question.query, [("unit".to_owned(), "MiB".to_owned())]);
+        let told = |change: fn(&mut Value)| read(arguments(change)).unwrap_err().message;
+        assert!(told(|args| args["method"] = json!("HEAD")).contains("`HEAD`"));
+        assert!(told(|args| args["force"] = json!(true)).contains("`force`"));
+        assert!(told(|args| args["body"] = json!([])).contains("'body' must be an object"));
+        assert!(
+            told(|args| args["body"] = json!({"x": "x".repeat(LARGEST_BODY)})).contains("'body' has at most")
+        );
+        assert!(told(|args| args["query"] = json!([["a", "x".repeat(LONGEST_QUERY)]])).contains("'query'"));
+        assert!(told(|args| args["query"] = json!(vec![["a", "b"]; 33])).contains("'query'"));
+    }
+
+    #[test]
+    fn a_cluster_at_work_may_not_be_changed() {
+        for status in ClusterStatus::ALL {
+            let may = may_change(Some(*status));
+            let is_at_work =
+                status.as_str().ends_with("_IN_PROGRESS") || *status == ClusterStatus::DeleteComplete;
+            assert_eq!(may.is_err(), is_at_work, "{status}");
+        }
+        assert_eq!(may_change(None), Ok(()));
+    }
+
+    #[test]
+    fn the_journal_hears_how_a_call_ended_and_nothing_of_its_reply() {
+        let reply = ApiReply {
+            status: ApiStatus::Ok,
+            body: json!({"kubeconfig": "secret"}),
+        };
+        assert_eq!(
+            end_of(&Ok(reply)),
+            (State::Succeeded, "The driver replied 200.".to_owned())
+        );
+        let refused = |because| end_of(&Err((because, "why".to_owned()))).0;
+        assert_eq!(refused(ApiRefusal::Conflict), State::Cancelled);
+        assert_eq!(refused(ApiRefusal::TimedOut), State::Failed);
+    }
+}
