@@ -13,6 +13,7 @@
 pub mod args;
 mod certificate_refs;
 pub mod choose_driver;
+pub mod choose_nodes;
 pub mod description;
 pub mod kinds;
 pub mod outcome;

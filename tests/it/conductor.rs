@@ -6,6 +6,7 @@
 //! | `engines` | every engine and every shipped driver keeps the same rules |
 //! | `example_drivers` | the shipped example drivers do what their files say |
 //! | `health_check`, `status_sync` | conductors share the clusters and write what the driver says, and nothing else |
+//! | `health_garbage` | what makes no sense as a health becomes none |
 //! | `kubernetes_health`, `kubernetes_monitor` | what a real API server makes of a cluster's health |
 //! | `objects_rpc` | each method of each object does the same through our conductor as directly on the database |
 //! | `operations` | accepting, running, retrying, fencing, answering |
@@ -13,8 +14,9 @@
 
 mod certificates;
 mod engines;
-mod example_drivers;
+pub(crate) mod example_drivers;
 mod health_check;
+mod health_garbage;
 mod kubernetes_health;
 mod kubernetes_monitor;
 mod objects_rpc;

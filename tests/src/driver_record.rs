@@ -40,6 +40,9 @@ pub struct CallLine {
     pub tracestate: Option<String>,
     /// Nodes of all groups that were asked for.
     pub nodes: i64,
+    /// The nodes that a resize was given, or that a choice of nodes has named.
+    #[serde(default)]
+    pub removes: Option<Vec<String>>,
     /// Outcome, at the end.
     pub outcome: Option<String>,
     /// Process id of the driver.

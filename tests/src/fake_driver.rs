@@ -18,7 +18,7 @@ use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::ClusterStatus;
 use magnum_driver_api::{
     ClusterRef, Driver, DriverCall, DriverError, DriverReport, HealthObservation, HealthReport,
-    NodeGroupChanges, Observation,
+    NodeGroupChanges, Observation, Shrinking, Task,
 };
 use magnum_drivers::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 use tokio::sync::Semaphore;
@@ -80,6 +80,8 @@ pub struct Call {
     pub stack_id: Option<String>,
     /// Nodes wanted in the default worker group.
     pub workers: i32,
+    /// Nodes that a resize was given to remove.
+    pub removes: Vec<String>,
     /// The user's token, as the context had it.
     pub token: Option<String>,
     /// How it ended: `done`, `failed`, `panicked`, `cancelled`, or `dropped`.
@@ -97,6 +99,7 @@ pub struct FakeDriver {
     look_gate: Mutex<Option<Arc<Gate>>>,
     health: Mutex<HashMap<ClusterUuid, Result<HealthReport, DriverError>>>,
     health_looks: Mutex<Vec<ClusterUuid>>,
+    choices: Mutex<VecDeque<Result<Vec<String>, DriverError>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -133,6 +136,7 @@ impl FakeDriver {
             look_gate: Mutex::default(),
             health: Mutex::default(),
             health_looks: Mutex::default(),
+            choices: Mutex::default(),
         })
     }
 
@@ -151,6 +155,12 @@ impl FakeDriver {
     /// What it says of the cluster's health from now on; nothing at first.
     pub fn says_of_health(&self, cluster: &ClusterUuid, result: Result<HealthReport, DriverError>) -> &Self {
         lock(&self.health).insert(cluster.clone(), result);
+        self
+    }
+
+    /// Answers the next question about the nodes that go; without one it leaves the choice to the resize.
+    pub fn chooses(&self, result: Result<Vec<String>, DriverError>) -> &Self {
+        lock(&self.choices).push_back(result);
         self
     }
 
@@ -189,6 +199,10 @@ impl FakeDriver {
                     .iter()
                     .find(|group| group.is_default && !group.is_master())
                     .map_or(-1, |group| group.node_count),
+                removes: match call.task {
+                    Task::Resize { remove, .. } => remove.to_vec(),
+                    _ => Vec::new(),
+                },
                 token: call
                     .context
                     .get("auth_token")
@@ -311,5 +325,13 @@ impl Driver for FakeDriver {
                 Some(HealthObservation { cluster, result })
             })
             .collect())
+    }
+
+    async fn nodes_to_remove(
+        &self,
+        _call: &DriverCall<'_>,
+        _shrinking: Shrinking<'_>,
+    ) -> Result<Vec<String>, DriverError> {
+        lock(&self.choices).pop_front().unwrap_or_else(|| Ok(Vec::new()))
     }
 }

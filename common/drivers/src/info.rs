@@ -91,6 +91,8 @@ capabilities! {
     hard_reboot,
     /// Tell the health of its clusters.
     health,
+    /// Choose the nodes that go when a group shrinks and the request names none.
+    scale,
 }
 
 /// Which numbers of masters a driver builds.

@@ -5,6 +5,7 @@ use magnum_drivers::DriverInfo;
 
 use crate::{
     ApiCall, ApiReply, ClusterRef, DriverCall, DriverError, DriverReport, HealthObservation, Observation,
+    Shrinking,
 };
 
 /// A COE driver: turns a wanted cluster into machines, and tells how it stands.
@@ -49,6 +50,25 @@ pub trait Driver: Send + Sync {
     async fn api(&self, _call: &ApiCall<'_>) -> Result<ApiReply, DriverError> {
         Err(DriverError::NotSupported(format!(
             "driver {} has no API of its own",
+            self.info()
+        )))
+    }
+
+    /// Chooses the nodes that go when a group shrinks and the request names none. `call.task` is the resize; what is
+    /// returned becomes its `remove`, in every attempt. The names are those that the driver takes there, at most as
+    /// many as [`Shrinking::surplus`]; fewer, or none, leave the rest to the resize. Must change nothing, and may be asked
+    /// again for the same operation, until an answer is recorded.
+    ///
+    /// # Errors
+    /// [`DriverError::NotSupported`] unless the driver can tell: it is not asked without the capability `scale`, and
+    /// with it that means the same as no names. Any other error is one of the operation.
+    async fn nodes_to_remove(
+        &self,
+        _call: &DriverCall<'_>,
+        _shrinking: Shrinking<'_>,
+    ) -> Result<Vec<String>, DriverError> {
+        Err(DriverError::NotSupported(format!(
+            "driver {} cannot choose the nodes that go",
             self.info()
         )))
     }

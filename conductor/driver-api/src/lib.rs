@@ -21,6 +21,7 @@ pub mod limits;
 mod observation;
 mod progress;
 mod report;
+mod scale;
 mod task;
 
 pub use api::{ApiCall, ApiReply, ApiStatus};
@@ -34,4 +35,5 @@ pub use host::{EngineHost, EngineOptions, EngineServices, GuardProgram};
 pub use observation::{ClusterRef, HealthObservation, HealthReport, Observation};
 pub use progress::{NoProgress, Progress, ProgressSink};
 pub use report::{ClusterChanges, DriverReport, NodeGroupChanges};
+pub use scale::Shrinking;
 pub use task::{Nodes, Task};

@@ -5,12 +5,16 @@
 //! of every engine when it accepts it, of calls and of observations; engines need not. So it is with replies of a driver's own API, which go to a user. The texts that are made for
 //! people (`status_reason`) are cut by the rows instead, and are not looked at here.
 
+mod nodes;
+
 use magnum_common::model::StringMap;
 use magnum_drivers::DriverInfo;
 use magnum_drivers::api_exchange::LARGEST_REPLY;
 use serde_json::Value;
 
 use crate::{ApiReply, ApiStatus, DriverError, DriverReport, HealthReport};
+
+pub use nodes::accept_nodes;
 
 /// Characters in most text columns.
 const TEXT: usize = 255;

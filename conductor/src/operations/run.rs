@@ -3,7 +3,7 @@
 //! ```text
 //! border: shutdown? ─▶ release
 //! intent (fenced): stop requested? ─▶ cancelled    out of time? ─▶ failed    cluster gone? ─▶ ended
-//! effect: choose a driver, or call it; ends early when the lease is over, the time is up, or the process stops
+//! effect: choose a driver, or ask it for something; ends early when the lease is over, the time is up, or the process stops
 //! result (fenced): next step, or the end
 //! ```
 //!
@@ -37,7 +37,7 @@ use super::services::OperationServices;
 use super::state::State;
 use crate::metric_definitions as metric;
 use crate::workflows::CertificateRefs;
-use crate::workflows::{DriverRef, OperationKind, Step};
+use crate::workflows::{DriverRef, OperationKind, Step, choose_nodes};
 use effect::Effect;
 
 /// The two ways in which the process asks its operations to stop.
@@ -189,6 +189,7 @@ impl Run {
         let state = match effect {
             Effect::Chosen(driver) => self.chosen(step, driver).await?,
             Effect::Certified(refs) => self.certified(step, refs).await?,
+            Effect::Named(nodes) => self.named(step, &nodes).await?,
             Effect::Returned(report) => Some(self.returned(*report, material.panics).await?),
             Effect::Failed(failure) => Some(self.failed(failure, material.panics).await?),
             Effect::Refused(fault) => Some(self.refused(fault).await?),
@@ -251,7 +252,7 @@ impl Run {
     }
 
     async fn chosen(&mut self, step: Step, driver: DriverRef) -> Result<Option<State>, JournalError> {
-        let next = self.after(step)?;
+        let next = self.after(step, Some(&driver))?;
         let chosen = driver.clone();
         self.write(move |conn, lease, operation| {
             lease::fence(conn, lease)?;
@@ -270,7 +271,7 @@ impl Run {
 
     /// New certificates are stored: a new cluster's are in its row from now on, others wait for the driver.
     async fn certified(&mut self, step: Step, refs: CertificateRefs) -> Result<Option<State>, JournalError> {
-        let next = self.after(step)?;
+        let next = self.after(step, self.operation.driver.as_ref())?;
         let mut args = self.operation.args.clone();
         let is_new = self.operation.kind == OperationKind::ClusterCreate;
         if !is_new {
@@ -296,14 +297,43 @@ impl Run {
         Ok(None)
     }
 
-    fn after(&self, step: Step) -> Result<Step, JournalError> {
-        // Every workflow ends with a driver call; a journal that says otherwise is damaged.
-        self.operation.kind.step_after(Some(step)).ok_or_else(|| {
-            self.unreadable(
-                "step",
-                format!("{step} is the last step of {}", self.operation.kind),
-            )
+    /// The nodes that go are part of what is asked for from now on, in every attempt.
+    async fn named(&mut self, step: Step, nodes: &[String]) -> Result<Option<State>, JournalError> {
+        let next = self.after(step, self.operation.driver.as_ref())?;
+        let args = choose_nodes::with_nodes(&self.operation.args, nodes);
+        let bytes = args
+            .to_bytes()
+            .map_err(|error| self.unreadable("args", error.to_string()))?;
+        let detail = choose_nodes::in_words(nodes);
+        self.write(move |conn, lease, _| {
+            lease::fence(conn, lease)?;
+            fenced::set_args(conn, lease, &bytes)?;
+            fenced::result(conn, lease, step, next, Some(&detail))
         })
+        .await?;
+        let mut operation = Operation::clone(&self.operation);
+        operation.args = args;
+        operation.step = next;
+        self.operation = Arc::new(operation);
+        Ok(None)
+    }
+
+    /// The step that follows. A choice of nodes is left out where there is nothing to choose.
+    fn after(&self, step: Step, driver: Option<&DriverRef>) -> Result<Step, JournalError> {
+        let kind = self.operation.kind;
+        let mut next = kind.step_after(Some(step));
+        if next == Some(Step::ChooseNodes) && !self.chooses_nodes(driver) {
+            next = kind.step_after(next);
+        }
+        // Every workflow ends with a driver call; a journal that says otherwise is damaged.
+        next.ok_or_else(|| self.unreadable("step", format!("{step} is the last step of {kind}")))
+    }
+
+    /// Whether the driver is to choose the nodes that go. One that is not loaded here is asked by whoever has it.
+    fn chooses_nodes(&self, driver: Option<&DriverRef>) -> bool {
+        let loaded = driver.and_then(|driver| self.services.drivers.get(driver));
+        loaded.is_none_or(|driver| driver.info().capabilities.scale)
+            && choose_nodes::shrinking(&self.operation.args).is_some()
     }
 
     fn unreadable(&self, column: &'static str, detail: String) -> JournalError {

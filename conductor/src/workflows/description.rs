@@ -133,6 +133,9 @@ pub enum Step {
     ChooseDriver,
     /// Make the cluster's certificates and keep them in their store.
     GenerateCertificates,
+    /// Let the driver choose the nodes that go, and remember them: see [`super::choose_nodes`]. Left out where there is
+    /// nothing to choose.
+    ChooseNodes,
     /// Ask the driver for what this kind is about.
     CallDriver(OperationKind),
 }
@@ -143,6 +146,7 @@ impl Step {
         match self {
             Self::ChooseDriver => "choose_driver",
             Self::GenerateCertificates => "generate_certificates",
+            Self::ChooseNodes => "choose_nodes",
             Self::CallDriver(kind) => kind.description().driver_step,
         }
     }

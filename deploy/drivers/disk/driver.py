@@ -6,6 +6,8 @@
                                                            the node group's name and the start of its uuid. Calls
                                                            that name nodes call a node <group>/node-<n>, or by its
                                                            address
+    <root>/clusters/<cluster uuid>/removed.json            numbers of nodes that were removed by name, by the group's uuid:
+                                                           no other node gets them
     <root>/clusters/<cluster uuid>/certificates.json       which certificates the cluster has
     <root>/clusters/<cluster uuid>/credential.json         what the cluster would use towards a cloud
     <root>/clusters/<cluster uuid>/notes.json              what its users have put there by this driver's own API
@@ -23,6 +25,7 @@ Labels of the cluster that change its behaviour, for tests and demonstrations:
     disk_fail_on    the call that fails: create (default), update, resize, …, api, or all
     disk_fail_times fail only so many times, then work (default: always)
     disk_health     the health to report, whatever the folders say; another word: no answer
+    disk_scale      the nodes that go first when a group shrinks: newest (default), oldest; twice: a senseless choice
 
 Addresses of nodes are made up from the cluster's uuid; nobody listens there.
 """
@@ -30,6 +33,7 @@ Addresses of nodes are made up from the cluster's uuid; nobody listens there.
 import datetime
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -61,6 +65,21 @@ def read(path):
         return json.loads(path.read_text())
     except FileNotFoundError:
         return None
+
+
+def numbers(folder, group):
+    """The numbers of the nodes that a group shall have: counted from 0, without those that were removed by name."""
+    removed = (read(folder / "removed.json") or {}).get(group["uuid"], [])
+    free = (number for number in itertools.count() if number not in removed)
+    return list(itertools.islice(free, group["node_count"]))
+
+
+def folder_of(cluster_folder, group):
+    return cluster_folder / f"{safe(group['name'])}-{safe(group['uuid'])[:8]}"
+
+
+def number_of(node):
+    return int(node.name.rpartition("-")[2])
 
 
 def safe(text):
@@ -111,6 +130,7 @@ class Cluster:
         self.new_template = request.get("new_template")
         self.batch = request.get("max_batch_size") or 1
         self.names = request.get("nodes") or []
+        self.to_remove = request.get("nodes_to_remove") or []
         self.reboot_type = request.get("reboot_type")
         self.labels = self.cluster.get("labels") or {}
         self.name = safe(self.cluster["uuid"])
@@ -141,14 +161,14 @@ class Cluster:
         return f"10.{digest[0]}.{digest[1]}.{digest[2] % 254 + 1}"
 
     def node(self, group, number):
-        return self.folder / f"{safe(group['name'])}-{safe(group['uuid'])[:8]}" / f"node-{number}"
+        return folder_of(self.folder, group) / f"node-{number}"
 
     def goes(self, group):
         """Whether a group is being taken away, on its own or with its cluster."""
         return self.call == "delete" or group.get("status") == "DELETE_IN_PROGRESS"
 
     def wanted(self):
-        return [(g, n) for g in self.groups if not self.goes(g) for n in range(g["node_count"])]
+        return [(g, n) for g in self.groups if not self.goes(g) for n in numbers(self.folder, g)]
 
     def surplus(self):
         wanted = {self.node(group, number) for group, number in self.wanted()}
@@ -169,7 +189,7 @@ class Cluster:
             address = self.address(group["name"], number)
             write(folder / "node.json", {
                 "role": group["role"], "address": address, "flavor": group.get("flavor_id"),
-                "template": self.cluster.get("cluster_template_id"),
+                "template": self.cluster.get("cluster_template_id"), "built": time.time(),
             })
             self.journal.add("effect", effect="build", node=node)
         for done, node in enumerate(surplus, len(missing)):
@@ -181,6 +201,24 @@ class Cluster:
         for group in self.folder.glob("*/"):
             if not any(group.iterdir()):
                 group.rmdir()
+
+    def remove_named(self):
+        """Takes the nodes that a resize names out of the count, once. All of them are known before one is touched."""
+        if not self.to_remove:
+            return
+        group = next(one for one in self.groups if one["uuid"] == self.target)
+        file = self.folder / "removed.json"
+        record = read(file) or {}
+        removed = record.get(group["uuid"], [])
+        there = [number_of(node) for node in folder_of(self.folder, group).glob("node-*")]
+        known = {}
+        for number in {*there, *removed}:
+            known[f"{folder_of(self.folder, group).name}/node-{number}"] = number
+            known[self.address(group["name"], number)] = number
+        unknown = [name for name in self.to_remove if name not in known]
+        if unknown:
+            raise Failure(f"there is no node {', '.join(unknown)} in {group['name']}")
+        write(file, {**record, group["uuid"]: sorted({*removed, *(known[name] for name in self.to_remove)})})
 
     def upgrade(self, pause):
         """Writes the new template into each node that does not have it, so many at a time."""
@@ -228,7 +266,8 @@ class Cluster:
         def build_anew(folder, file, node):
             # What was on the old node is gone, its restarts included.
             shutil.rmtree(folder)
-            write(file, {key: value for key, value in node.items() if key not in ("boots", "last_boot", "reboot")})
+            kept = {key: value for key, value in node.items() if key not in ("boots", "last_boot", "reboot")}
+            write(file, {**kept, "built": time.time()})
         self.each_meant("rebuild", pause, build_anew)
 
     def reboot(self, pause):
@@ -284,7 +323,7 @@ class Cluster:
             if self.goes(group):
                 groups.append({"uuid": group["uuid"], "status": status})
                 continue
-            built = range(group["node_count"])
+            built = numbers(self.folder, group)
             addresses = [self.address(group["name"], n) for n in built if self.node(group, n).exists()]
             seen = {"uuid": group["uuid"], "status": status, "node_addresses": addresses}
             if self.new_template and self.new_template.get("image_id"):
@@ -304,7 +343,8 @@ class Cluster:
             cluster["status_reason"] = reason
         masters = [g for g in self.groups if g["role"] == "master" and g["node_count"] > 0]
         if masters and outcome == "COMPLETE" and self.call != "delete":
-            cluster["api_address"] = f"https://{self.address(masters[0]['name'], 0)}:6443"
+            first = numbers(self.folder, masters[0])[0]
+            cluster["api_address"] = f"https://{self.address(masters[0]['name'], first)}:6443"
             labels = (self.new_template or {}).get("labels") or self.labels
             if "kube_tag" in labels:
                 cluster["coe_version"] = labels["kube_tag"]
@@ -322,6 +362,7 @@ class Cluster:
         if self.call in ("rebuild", "reboot"):
             # Names that no node has are refused now, not when an observation finds them.
             self.meant()
+        self.remove_named()
         if self.is_async() and (self.call != "delete" or self.folder.exists()):
             steps = max(1, len(self.missing()) + len(self.surplus()))
             if record.get("operation") != self.operation:
@@ -391,8 +432,8 @@ def health(root, request):
     built = (folder / "cluster.json").exists()
     reasons = {"api": "ok" if built else "the cluster's folder is gone"}
     for group in request["node_groups"]:
-        for number in range(group["node_count"]):
-            node = folder / f"{safe(group['name'])}-{safe(group['uuid'])[:8]}" / f"node-{number}"
+        for number in numbers(folder, group):
+            node = folder_of(folder, group) / f"node-{number}"
             reasons[f"{group['name']}-{number}.Ready"] = str((node / "node.json").exists())
     healthy = built and "False" not in reasons.values()
     status = labels.get("disk_health") or ("HEALTHY" if healthy else "UNHEALTHY")
@@ -443,6 +484,25 @@ def own_api(root, request):
     return reply
 
 
+def scale(root, request):
+    """Which nodes of a shrinking group go: broken ones first, then the newest. Takes no lock: it only reads."""
+    folder = root / "clusters" / safe(request["cluster"]["uuid"])
+    wish = (request["cluster"].get("labels") or {}).get("disk_scale", "newest")
+    group = next(one for one in request["node_groups"] if one["uuid"] == request["node_group"])
+
+    def rank(node):
+        record = read(node / "node.json")
+        age = ((record or {}).get("built", 0), number_of(node))
+        return (record is not None, age if wish == "oldest" else tuple(-part for part in age))
+
+    nodes = sorted(folder_of(folder, group).glob("node-*"), key=rank)[:request["surplus"]]
+    names = [f"{node.parent.name}/{node.name}" for node in nodes]
+    if wish == "twice":
+        names = names[:1] * 2
+    Journal(root, "scale", request.get("operation"), request["cluster"]["uuid"]).add("chosen", nodes=names)
+    return {"nodes": names}
+
+
 def look_at_all(root, request, look):
     for one in request["clusters"]:
         uuid = one["cluster"]["uuid"]
@@ -468,6 +528,8 @@ def main():
         return look_at_all(root, request, health)
     if call == "api":
         return say({"result": own_api(root, request)})
+    if call == "scale":
+        return say({"result": scale(root, request)})
     if call not in CALLS:
         raise Failure(f"cannot {call} clusters", "not_supported")
     cluster = Cluster(root, call, request)

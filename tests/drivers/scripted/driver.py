@@ -78,7 +78,8 @@ def main():
     about = {'call': call, 'cluster': cluster, 'operation': operation, 'attempt': request['attempt'],
              'token': request['context'].get('auth_token'),
              'traceparent': os.environ.get('TRACEPARENT'), 'tracestate': os.environ.get('TRACESTATE'),
-             'nodes': sum(group['node_count'] for group in request['node_groups'])}
+             'nodes': sum(group['node_count'] for group in request['node_groups']),
+             'removes': request.get('nodes_to_remove')}
 
     os.makedirs(os.path.join(RECORD, 'locks'), exist_ok=True)
     os.makedirs(os.path.join(RECORD, 'built'), exist_ok=True)
@@ -88,6 +89,12 @@ def main():
     except BlockingIOError:
         write(dict(about, event='overlap'))
     write(dict(about, event='begin'))
+
+    if call == 'scale':
+        # Other names at each asking.
+        names = ['node-%d-%d' % (calls_so_far(call, cluster), number) for number in range(request['surplus'])]
+        write(dict(about, event='end', outcome='chosen', removes=names))
+        return answer({'result': {'nodes': names}})
 
     says = request['cluster']['labels'].get('scripted_says')
     if says:

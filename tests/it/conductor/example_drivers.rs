@@ -88,7 +88,7 @@ async fn lives(
 }
 
 /// Installs `disk`. Returns the folder that it builds in.
-fn install_disk(deployment: &mut Deployment) -> Result<PathBuf> {
+pub(crate) fn install_disk(deployment: &mut Deployment) -> Result<PathBuf> {
     let root = deployment.folder.join("built");
     let manifest =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/drivers/disk/driver.toml"))?;
@@ -117,7 +117,7 @@ async fn disk_builds_nodes_in_a_folder() -> Result<()> {
 }
 
 /// What `disk` has written down of the nodes of a cluster, by node.
-fn disk_nodes(root: &Path, cluster: &str) -> Result<BTreeMap<String, Value>> {
+pub(crate) fn disk_nodes(root: &Path, cluster: &str) -> Result<BTreeMap<String, Value>> {
     let folder = root.join("clusters").join(cluster);
     let mut nodes = BTreeMap::new();
     for group in fs::read_dir(&folder)?.filter_map(Result::ok) {

@@ -7,6 +7,7 @@ mod accepting;
 mod answers;
 mod certificates;
 mod changing;
+mod choosing;
 mod deleting;
 mod fencing;
 mod history;

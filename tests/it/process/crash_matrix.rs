@@ -9,7 +9,8 @@
 //! * the cluster has the status that the request leads to, or is gone after a delete, and what the driver's
 //!   record says exists is what the status says;
 //! * the driver was called once; twice only where the crash falls between the effect and its record, and then for
-//!   the same operation; never twice at a time.
+//!   the same operation; never twice at a time;
+//! * every attempt of a resize removes the nodes that the driver has chosen for the first.
 //!
 //! Rows of the step `reply` are asked as calls, the others through the API or as it would cast them. In those also:
 //!
@@ -27,7 +28,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
 use magnum_conductor::operations::crash_point;
+use magnum_conductor::workflows::Step;
 use magnum_tests::deployment::Deployment;
+use magnum_tests::driver_record::CallLine;
 use magnum_tests::raw_rpc::RawRpc;
 use magnum_tests::rest::Rest;
 use magnum_tests::{Backend, wait};
@@ -220,6 +223,35 @@ async fn outcome(
     ensure!(
         calls.iter().all(|one| one.operation == calls[0].operation),
         "repeated for another operation: {calls:#?}"
+    );
+    if subject.kind.steps().contains(&Step::ChooseNodes) {
+        same_nodes(deployment, point, cluster, &calls)?;
+    }
+    Ok(())
+}
+
+/// Every call was given the nodes that the driver had named last: the choice was asked for once, and again only where
+/// the first answer had not been recorded.
+fn same_nodes(deployment: &Deployment, point: &str, cluster: &str, calls: &[CallLine]) -> Result<()> {
+    let lines = deployment.record.lines()?.into_iter();
+    let choices: Vec<CallLine> = lines
+        .filter(|line| line.cluster == cluster && line.outcome.as_deref() == Some("chosen"))
+        .collect();
+    let expected = if point.ends_with("/choose_nodes/after_effect") {
+        2
+    } else {
+        1
+    };
+    ensure!(
+        choices.len() == expected,
+        "chosen {} times: {choices:#?}",
+        choices.len()
+    );
+    let chosen = choices.last().and_then(|line| line.removes.as_ref());
+    ensure!(chosen.is_some_and(|names| names.len() == 2), "{choices:#?}");
+    ensure!(
+        calls.iter().all(|one| one.removes.as_ref() == chosen),
+        "others than {chosen:?} were removed: {calls:#?}"
     );
     Ok(())
 }

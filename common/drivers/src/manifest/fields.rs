@@ -207,6 +207,13 @@ fn capabilities(root: &Section<'_>, problems: &mut Problems<'_>) -> Capabilities
                 capabilities.set(name, value);
             }
         }
+        if capabilities.scale && !capabilities.remove_named_nodes {
+            problems.add(
+                section.key_offset("scale").unwrap_or(section.offset),
+                "'scale' in [capabilities] needs 'remove_named_nodes', too: the nodes that the driver chooses are given \
+                 back to it by their names",
+            );
+        }
     }
     capabilities
 }

@@ -2,26 +2,26 @@
 //! leave both.
 
 use magnum_common::ids::ClusterUuid;
-use magnum_driver_api::{DriverError, DriverReport, Progress, ProgressSink};
+use magnum_driver_api::{DriverError, Progress, ProgressSink};
 
 use super::outcome::quote;
 use super::process::{Listener, MAX_LOGGED};
-use super::protocol::Answer;
+use super::protocol::{Answer, Brought};
 
 /// What a program said so far.
-pub(super) struct Heard<'a> {
+pub(super) struct Heard<'a, T> {
     progress: &'a dyn ProgressSink,
     secrets: Vec<String>,
     /// Its one result or error.
-    pub(super) outcome: Option<Result<DriverReport, DriverError>>,
-    /// Its answers to `observe`, by cluster.
-    pub(super) seen: Vec<(ClusterUuid, Result<DriverReport, DriverError>)>,
+    pub(super) outcome: Option<Result<T, DriverError>>,
+    /// Its answers to a look, by cluster.
+    pub(super) seen: Vec<(ClusterUuid, Result<T, DriverError>)>,
     /// Its last line on standard error.
     pub(super) last_complaint: Option<String>,
     complaints: usize,
 }
 
-impl<'a> Heard<'a> {
+impl<'a, T> Heard<'a, T> {
     /// Nothing yet; `secrets` are blotted out of everything that will be.
     pub(super) fn new(
         progress: &'a dyn ProgressSink,
@@ -53,7 +53,7 @@ impl<'a> Heard<'a> {
     }
 }
 
-impl Listener for Heard<'_> {
+impl<T: Brought> Listener for Heard<'_, T> {
     fn answer(&mut self, line: &str) -> Result<(), String> {
         let line = self.clean(line);
         if line.trim().is_empty() {

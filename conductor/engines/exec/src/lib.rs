@@ -23,6 +23,7 @@ mod options;
 mod outcome;
 mod process;
 mod protocol;
+mod scale;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ use magnum_config::Declared;
 use magnum_driver_api::{
     ApiCall, ApiReply, CaMaterial, ClusterCertificates, ClusterRef, Driver, DriverCall, DriverError,
     DriverReport, EngineHost, GuardProgram, HealthObservation, HealthReport, NoProgress, Observation,
-    RandomSource, Task,
+    RandomSource, Shrinking, Task,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, HealthSource, Problem};
 use magnum_telemetry::field;
@@ -51,6 +52,7 @@ use self::heard::Heard;
 use self::options::ExecSection;
 use self::outcome::Ended;
 use self::process::Run;
+use self::protocol::Brought;
 
 /// A driver that is a program.
 pub struct ExecDriver {
@@ -68,7 +70,7 @@ pub struct ExecDriver {
 }
 
 /// What a program said of each cluster that it looked at.
-type Seen = Vec<(ClusterUuid, Result<DriverReport, DriverError>)>;
+type Seen<T> = Vec<(ClusterUuid, Result<T, DriverError>)>;
 
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -106,7 +108,13 @@ impl ExecDriver {
         })
     }
 
-    async fn call(&self, about: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+    /// One call for one cluster; `word` is its name in the request.
+    async fn call<T: Brought>(
+        &self,
+        about: &DriverCall<'_>,
+        word: &str,
+        request: Value,
+    ) -> Result<T, DriverError> {
         let limit = about
             .time_left
             .map_or(self.spec.timeout, |left| left.min(self.spec.timeout));
@@ -115,14 +123,13 @@ impl ExecDriver {
         // Dropped after the program has ended, however that comes about.
         let ca_files = self.ca_files(about).await?;
         let mut environment = self.environment([
-            ("MAGNUM_CALL", about.task.as_str()),
+            ("MAGNUM_CALL", word),
             ("MAGNUM_OPERATION_ID", operation),
             ("MAGNUM_CLUSTER_UUID", about.cluster.uuid.as_str()),
         ]);
         if let Some(files) = &ca_files {
             environment.push(("MAGNUM_CA_DIR".to_owned(), files.directory().into()));
         }
-        let request = protocol::request(about, &self.settings);
         let run = self.run(environment, request, limit, &about.cancel);
         self.finish(run, &mut heard).await?;
         match (heard.outcome.take(), heard.seen.is_empty()) {
@@ -186,7 +193,7 @@ impl ExecDriver {
     }
 
     /// Runs the program; an end that is an error of its own is returned, unless the program named its error.
-    async fn finish(&self, run: Run<'_>, heard: &mut Heard<'_>) -> Result<(), DriverError> {
+    async fn finish<T: Brought>(&self, run: Run<'_>, heard: &mut Heard<'_, T>) -> Result<(), DriverError> {
         let limit = run.limit;
         let end = run.listen(heard).await.map_err(|error| {
             DriverError::Transient(format!("cannot start a guard for {}: {error}", self.who))
@@ -206,7 +213,7 @@ impl ExecDriver {
     }
 
     /// Asks about many clusters in one call that changes nothing.
-    async fn look(&self, call: &str, clusters: &[ClusterRef]) -> Result<Seen, DriverError> {
+    async fn look<T: Brought>(&self, call: &str, clusters: &[ClusterRef]) -> Result<Seen<T>, DriverError> {
         let mut heard = Heard::new(&NoProgress, [None]);
         let environment = self.environment([("MAGNUM_CALL", call)]);
         let request = protocol::look_request(call, clusters, &self.settings);
@@ -244,7 +251,7 @@ impl ExecDriver {
         }
     }
 
-    fn silent(&self, heard: &Heard<'_>) -> DriverError {
+    fn silent<T>(&self, heard: &Heard<'_, T>) -> DriverError {
         Ended {
             end: &process::End::Exited(0),
             who: &self.who,
@@ -309,7 +316,23 @@ impl Driver for ExecDriver {
     }
 
     async fn carry_out(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
-        self.call(call).await
+        let request = protocol::request(call, &self.settings);
+        self.call(call, call.task.as_str(), request).await
+    }
+
+    async fn nodes_to_remove(
+        &self,
+        call: &DriverCall<'_>,
+        shrinking: Shrinking<'_>,
+    ) -> Result<Vec<String>, DriverError> {
+        if !self.info.capabilities.scale {
+            return Err(DriverError::NotSupported(format!(
+                "driver {} cannot choose the nodes that go",
+                self.info
+            )));
+        }
+        let request = scale::request(call, shrinking, &self.settings);
+        self.call(call, scale::SCALE, request).await
     }
 
     fn observe_batch(&self) -> Option<usize> {

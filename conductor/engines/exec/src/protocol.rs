@@ -10,6 +10,7 @@ use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
 use magnum_common::model::{
     Cluster, ClusterStatus, ClusterTemplate, HealthStatus, NodeGroup, StringMap, Timestamp,
 };
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
@@ -200,21 +201,31 @@ pub(super) fn context(context: &RequestContext) -> Value {
     })
 }
 
+/// What the key `result` of an answer brings, by what was asked for.
+pub trait Brought: Sized + Send {
+    /// How it is written.
+    type Line: DeserializeOwned + Into<Self>;
+}
+
+impl Brought for DriverReport {
+    type Line = ReportLine;
+}
+
 /// One line of a program's answer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum Answer<T> {
     /// How far it is.
     Progress(Progress),
     /// The outcome of a call for one cluster.
-    Ended(Result<DriverReport, DriverError>),
+    Ended(Result<T, DriverError>),
     /// The outcome for one of the clusters looked at.
-    Observed(ClusterUuid, Result<DriverReport, DriverError>),
+    Observed(ClusterUuid, Result<T, DriverError>),
 }
 
-impl Answer {
+impl<T: Brought> Answer<T> {
     /// Reads a line. The error is for the driver's author and says what is wrong with the line.
     pub fn read(line: &str) -> Result<Self, String> {
-        let line: AnswerLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let line: AnswerLine<T::Line> = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let cluster = line.cluster;
         let outcome = match (line.progress, line.result, line.error) {
             (Some(text), None, None) if line.class.is_none() && cluster.is_none() => {
@@ -249,10 +260,10 @@ pub(super) fn error_of(text: String, class: Option<Class>) -> DriverError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AnswerLine {
+struct AnswerLine<R> {
     progress: Option<String>,
     percent: Option<f64>,
-    result: Option<ReportLine>,
+    result: Option<R>,
     error: Option<String>,
     class: Option<Class>,
     cluster: Option<ClusterUuid>,
@@ -267,9 +278,10 @@ pub(super) enum Class {
     NotSupported,
 }
 
+/// A result as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ReportLine {
+pub struct ReportLine {
     #[serde(default)]
     cluster: ClusterLine,
     #[serde(default)]
@@ -356,6 +368,8 @@ impl From<NodeGroupLine> for NodeGroupChanges {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    type Answer = super::Answer<DriverReport>;
 
     #[test]
     fn progress_a_result_and_an_error_are_told_apart() {

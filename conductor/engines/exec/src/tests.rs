@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use magnum_common::context::RequestContext;
 use magnum_common::ids::OperationId;
-use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate};
+use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup};
 use magnum_common::secret::Secret;
 use magnum_config::{ConfigArgs, Settings};
 use magnum_drivers::{DriverFolder, Manifest};
@@ -615,4 +615,121 @@ fn a_wrong_option_of_the_engine_is_told_with_its_line_and_the_driver_does_not_lo
         told.len() == 1 && told[0].contains("magnum.conf:2: [exec] runtime_directory: "),
         "{told:?}"
     );
+}
+
+/// The clusters `c-1` and `c-2`, with a node group each.
+fn two_clusters() -> [ClusterRef; 2] {
+    ["c-1", "c-2"].map(|uuid| ClusterRef {
+        cluster: Cluster::new(uuid.into(), "t-1".into()),
+        node_groups: vec![NodeGroup::new("g-1".into(), "g", uuid.into(), "p", "worker")],
+        template: ClusterTemplate::new("t-1".into()),
+        operation: None,
+    })
+}
+
+impl Script {
+    async fn choose(&self) -> Result<Vec<String>, DriverError> {
+        let context = RequestContext::from_map(json!({"auth_token": "tok-1"}).as_object().unwrap().clone());
+        let [one, _] = two_clusters();
+        let group = one.node_groups[0].uuid.clone();
+        let shrinking = Shrinking {
+            node_group: &group,
+            from: 5,
+            to: 3,
+        };
+        let call = DriverCall {
+            task: Task::Resize {
+                node_group: &group,
+                remove: &[],
+            },
+            cluster: &one.cluster,
+            node_groups: &one.node_groups,
+            template: &one.template,
+            context: &context,
+            operation: &OperationId::new("o-1"),
+            attempt: 1,
+            time_left: None,
+            progress: &NoProgress,
+            cancel: CancellationToken::new(),
+        };
+        self.driver.nodes_to_remove(&call, shrinking).await
+    }
+}
+
+#[tokio::test]
+async fn a_program_is_asked_to_choose_nodes_only_with_the_capability() {
+    let mut it = script(
+        r#"cat > request; echo "$MAGNUM_CALL $MAGNUM_OPERATION_ID" > call
+           echo '{"result": {"nodes": ["b", "a"]}}'"#,
+    );
+    assert!(matches!(it.choose().await, Err(DriverError::NotSupported(_))));
+    assert_eq!(it.file("call"), "");
+    it.driver.info.capabilities.scale = true;
+    assert_eq!(it.choose().await, Ok(vec!["b".into(), "a".into()]));
+    assert_eq!(it.file("call"), "scale o-1\n");
+    let request: Value = serde_json::from_str(&it.file("request")).unwrap();
+    let asked = ["call", "node_group", "node_count", "surplus", "nodes_to_remove"].map(|key| &request[key]);
+    assert_eq!(json!(asked), json!(["scale", "g-1", 3, 2, null]));
+    assert_eq!(request["context"]["auth_token"], "tok-1");
+}
+
+#[tokio::test]
+async fn a_choice_that_breaks_the_protocol_is_a_permanent_error() {
+    for (answer, words) in [
+        (
+            r#"{"result": {"node_groups": []}}"#,
+            "unknown field `node_groups`",
+        ),
+        (r#"{"result": {"nodes": "a"}}"#, "expected a sequence"),
+        (
+            r#"{"cluster": "c-1", "result": {"nodes": []}}"#,
+            "names its cluster",
+        ),
+    ] {
+        let mut it = script(&format!("cat > /dev/null; echo '{answer}'"));
+        it.driver.info.capabilities.scale = true;
+        let Err(DriverError::Permanent(reason)) = it.choose().await else {
+            panic!("{answer}");
+        };
+        assert!(reason.contains(words), "{answer}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn garbage_about_health_is_an_error_and_never_a_health() {
+    for (body, words) in [
+        (
+            r#"{"cluster": {"health_status": "FINE"}}"#,
+            "'FINE' is not a value",
+        ),
+        (
+            r#"{"cluster": {"health_status": "HEALTHY", "health_status_reason": ["ok"]}}"#,
+            "invalid type: sequence",
+        ),
+        (
+            r#"{"cluster": {"health_status": "HEALTHY"}, "node_groups": [{"uuid": "g-1", "node_count": 0}]}"#,
+            "holds health_status",
+        ),
+        (
+            r#"{"cluster": {"health_status_reason": {"api": "ok"}}}"#,
+            "holds health_status",
+        ),
+        (
+            r#"{"cluster": {"cpu_percent": 1}}"#,
+            "unknown field `cpu_percent`",
+        ),
+    ] {
+        let line = format!(r#"{{"cluster": "c-1", "result": {body}}}"#);
+        let mut it = script(&format!("cat > /dev/null; echo '{line}'"));
+        it.driver.info.capabilities.health = true;
+        let seen = it.driver.health(&two_clusters()).await;
+        let failure = match seen {
+            Err(error) => error,
+            Ok(mut seen) => seen.remove(0).result.unwrap_err(),
+        };
+        assert!(
+            matches!(&failure, DriverError::Permanent(reason) if reason.contains(words)),
+            "{body}: {failure}"
+        );
+    }
 }

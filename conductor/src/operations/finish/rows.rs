@@ -46,7 +46,7 @@ pub(super) fn leave_no_certificates(
     cluster: &ClusterUuid,
 ) -> Result<(), JournalError> {
     let made = match step {
-        Step::ChooseDriver => false,
+        Step::ChooseDriver | Step::ChooseNodes => false,
         Step::GenerateCertificates => true,
         Step::CallDriver(_) => {
             kind != OperationKind::ClusterCreate && kind.steps().contains(&Step::GenerateCertificates)

@@ -1,4 +1,4 @@
-//! What a step does: choose a driver, or call it. Ends early when the lease is over, the time is up, or the process
+//! What a step does: choose a driver, or ask it for something. Ends early when the lease is over, the time is up, or the process
 //! stops.
 
 use std::panic::AssertUnwindSafe;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use magnum_common::context::RequestContext;
 use magnum_common::error::{ErrorClass, Fault};
-use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, limits};
+use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, Shrinking, limits};
 use magnum_telemetry::field;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use crate::operations::request_context;
 use crate::operations::retry::{Failure, FailureClass};
 use crate::workflows::CertificateRefs;
 use crate::workflows::choose_driver::Wanted;
-use crate::workflows::{self, DriverRef, Step};
+use crate::workflows::{self, DriverRef, Step, choose_nodes};
 
 /// How long a driver that was told to stop may take to do so before its future is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(2);
@@ -30,6 +30,8 @@ const STOP_GRACE: Duration = Duration::from_secs(2);
 pub(super) enum Effect {
     Chosen(DriverRef),
     Certified(CertificateRefs),
+    /// The nodes that go.
+    Named(Vec<String>),
     Returned(Box<DriverReport>),
     Failed(Failure),
     /// The driver cannot do it, by what it says of itself; it was not called.
@@ -42,7 +44,7 @@ impl Effect {
     /// The word in metrics.
     const fn outcome(&self) -> &'static str {
         match self {
-            Self::Chosen(_) | Self::Certified(_) | Self::Returned(_) => "done",
+            Self::Chosen(_) | Self::Certified(_) | Self::Named(_) | Self::Returned(_) => "done",
             Self::Failed(failure) => failure.class.as_str(),
             Self::Refused(_) => "refused",
             Self::Interrupted => "interrupted",
@@ -67,7 +69,11 @@ impl Run {
                 }
             }
             Step::GenerateCertificates => self.generate_certificates(material).await,
-            Step::CallDriver(_) => self.call_driver(material).await,
+            Step::ChooseNodes => match choose_nodes::shrinking(&self.operation.args) {
+                Some(shrinking) => self.call_driver(material, Some(shrinking)).await,
+                None => Effect::Named(Vec::new()),
+            },
+            Step::CallDriver(_) => self.call_driver(material, None).await,
         }
     }
 
@@ -125,13 +131,18 @@ impl Run {
         })
     }
 
-    async fn call_driver(&self, material: &Material) -> Effect {
+    /// Has the driver carry out what the operation is about, or, of a group that is `shrinking`, choose the nodes that
+    /// go.
+    async fn call_driver(&self, material: &Material, shrinking: Option<Shrinking<'_>>) -> Effect {
         let wanted = material.pinned.as_ref().or(self.operation.driver.as_ref());
         let Some(driver) = wanted.and_then(|wanted| self.services.drivers.get(wanted)) else {
             return Effect::Failed(not_loaded_here(wanted));
         };
+        if shrinking.is_some() && !driver.info().capabilities.scale {
+            return Effect::Named(Vec::new());
+        }
         let begun = Instant::now();
-        let effect = self.carry_out(driver.as_ref(), material).await;
+        let effect = self.ask(driver.as_ref(), material, shrinking).await;
         metrics::histogram!(
             metric::DRIVER_CALL_SECONDS,
             "driver" => driver.info().name.clone(),
@@ -142,7 +153,12 @@ impl Run {
         effect
     }
 
-    async fn carry_out(&self, driver: &dyn Driver, material: &Material) -> Effect {
+    async fn ask(
+        &self,
+        driver: &dyn Driver,
+        material: &Material,
+        shrinking: Option<Shrinking<'_>>,
+    ) -> Effect {
         let context = match self.context() {
             Ok(context) => context,
             Err(effect) => return effect,
@@ -163,12 +179,18 @@ impl Run {
             progress: &reporter,
             cancel: cancel.clone(),
         };
-        let mut working = AssertUnwindSafe(driver.carry_out(&call))
-            .catch_unwind()
-            .instrument(span)
-            .boxed();
+        let asked = async {
+            match shrinking {
+                None => driver
+                    .carry_out(&call)
+                    .await
+                    .map(|report| Said::Done(Box::new(report))),
+                Some(shrinking) => driver.nodes_to_remove(&call, shrinking).await.map(Said::Nodes),
+            }
+        };
+        let mut working = AssertUnwindSafe(asked).catch_unwind().instrument(span).boxed();
         let timed_out = tokio::select! {
-            outcome = &mut working => return effect_of(driver, outcome),
+            outcome = &mut working => return effect_of(driver, shrinking, outcome),
             () = reporter.write_to_journal(&self.services.db, &self.lease) => false,
             () = out_of_time(material) => true,
             () = self.over.cancelled() => false,
@@ -180,16 +202,39 @@ impl Run {
         drop(working);
         match finished {
             // It finished in that very moment: what it did counts.
-            Ok(outcome @ Ok(Ok(_))) => effect_of(driver, outcome),
+            Ok(outcome @ Ok(Ok(_))) => effect_of(driver, shrinking, outcome),
             _ if timed_out => self.timed_out(),
             _ => Effect::Interrupted,
         }
     }
 }
 
-fn effect_of(driver: &dyn Driver, outcome: std::thread::Result<Result<DriverReport, DriverError>>) -> Effect {
-    match outcome.map(|result| limits::accept(driver.info(), result)) {
-        Ok(Ok(report)) => Effect::Returned(Box::new(report)),
+/// What a driver said.
+enum Said {
+    Done(Box<DriverReport>),
+    Nodes(Vec<String>),
+}
+
+fn effect_of(
+    driver: &dyn Driver,
+    shrinking: Option<Shrinking<'_>>,
+    outcome: std::thread::Result<Result<Said, DriverError>>,
+) -> Effect {
+    let accepted = outcome.map(|result| match (result, shrinking) {
+        (Ok(Said::Done(report)), _) => {
+            limits::accept(driver.info(), Ok(*report)).map(|report| Effect::Returned(Box::new(report)))
+        }
+        (Ok(Said::Nodes(names)), Some(shrinking)) => {
+            limits::accept_nodes(driver.info(), shrinking, Ok(names)).map(Effect::Named)
+        }
+        // The resize does without.
+        (Ok(Said::Nodes(_)), None) | (Err(DriverError::NotSupported(_)), Some(_)) => {
+            Ok(Effect::Named(Vec::new()))
+        }
+        (Err(error), _) => Err(error),
+    });
+    match accepted {
+        Ok(Ok(effect)) => effect,
         Ok(Err(error)) => Effect::Failed(Failure {
             class: FailureClass::Driver(error.class()),
             reason: error.to_string(),

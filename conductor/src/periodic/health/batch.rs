@@ -83,7 +83,7 @@ impl HealthCheck {
 
     fn judge(&self, held: &mut Held<HealthClaim>, group: Group, seen: Sights) -> Vec<Looked> {
         let mut seen = seen.unwrap_or_else(|error| {
-            let all = group.clusters.iter();
+            let (all, error) = (group.clusters.iter(), of_batch(error));
             all.map(|one| (one.cluster.uuid.clone(), Err(error.clone())))
                 .collect()
         });
@@ -179,6 +179,15 @@ impl HealthCheck {
             .run(move |conn| health_polls::hand_over(conn, &me, &clusters))
             .await
             .map(drop)
+    }
+}
+
+/// An error about a whole batch says nothing about any of its clusters: none is unknown at once, even if the driver
+/// will not do better the next time.
+fn of_batch(error: DriverError) -> DriverError {
+    match error {
+        DriverError::Permanent(reason) => DriverError::Transient(reason),
+        other => other,
     }
 }
 

@@ -19,14 +19,19 @@ pub struct ClusterResize {
     pub node_group: NodeGroupUuid,
     /// Nodes wanted.
     pub node_count: i32,
-    /// Servers to be removed rather than others, as the cloud names them.
+    /// Servers to be removed rather than others, as the cloud names them: those of the request, or, where that names
+    /// none, those that the driver has chosen in the step [`Step::ChooseNodes`].
     pub nodes_to_remove: Vec<String>,
 }
 
 impl ClusterResize {
     pub(super) const DESCRIPTION: Description = Description {
         method: "cluster_resize",
-        steps: &[Step::ChooseDriver, Step::CallDriver(OperationKind::ClusterResize)],
+        steps: &[
+            Step::ChooseDriver,
+            Step::ChooseNodes,
+            Step::CallDriver(OperationKind::ClusterResize),
+        ],
         driver_step: "resize_cluster",
         begins_in: BeginsIn::CompleteOrUpdating,
         refused_as: "Resizing a cluster",

@@ -176,7 +176,7 @@ fn the_texts_and_bytes_in_journals_stay_as_they_are() {
             }
             .into(),
             "cluster_resize",
-            &["choose_driver", "resize_cluster"],
+            &["choose_driver", "choose_nodes", "resize_cluster"],
             b"\x81\xaecluster_resize\x83\xaanode_group\xa3n-1\xaanode_count\x03\xafnodes_to_remove\x91\xa8server-1",
         ),
         (

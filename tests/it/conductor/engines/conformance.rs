@@ -309,6 +309,41 @@ every_subject! {
         delete(subject, &mut scene).await
     }
 
+    /// A driver without the capability says so. One with it names nodes that its resize takes, and asking changes nothing.
+    async fn the_nodes_that_a_driver_names_are_those_that_its_resize_removes(subject: &dyn Subject) {
+        let mut scene = built(subject).await?;
+        let driver = subject.driver()?;
+        scene.worker().node_count = 3;
+        let grow = done(&scene, driver.as_ref(), Task::Update, &operation()).await?;
+        scene.accept(grow);
+        let before = subject.effects(&scene.cluster.uuid).await?;
+        scene.worker().node_count = 1;
+        let operation = operation();
+        let named = scene.nodes_to_remove(driver.as_ref(), 3, &operation).await;
+        ensure!(before == subject.effects(&scene.cluster.uuid).await?, "the question changed something");
+        if !driver.info().capabilities.scale {
+            ensure!(matches!(named, Err(DriverError::NotSupported(_))), "{named:?}");
+            return delete(subject, &mut scene).await;
+        }
+        ensure!(driver.info().capabilities.remove_named_nodes);
+        let (named, again) = (named?, scene.nodes_to_remove(driver.as_ref(), 3, &operation).await?);
+        ensure!(named == again, "{named:?} then {again:?}");
+        let group = scene.groups[1].uuid.clone();
+        let task = Task::Resize { node_group: &group, remove: &named };
+        // Twice: the answer to the first may have been lost.
+        for _ in 0..2 {
+            let report = done(&scene, driver.as_ref(), task, &operation).await?;
+            scene.accept(report);
+            holds(subject, &scene, "resize").await?;
+            let after = subject.effects(&scene.cluster.uuid).await?;
+            for name in &named {
+                let left = after.keys().find(|key| key.contains(&format!("{name}/")));
+                ensure!(left.is_none(), "{name} was to go: {left:?}");
+            }
+        }
+        delete(subject, &mut scene).await
+    }
+
     /// Clusters of one driver do not wait for each other, and do not meet.
     async fn clusters_beside_each_other_do_not_mix(subject: &dyn Subject) {
         let driver: Arc<dyn Driver> = subject.driver()?;

@@ -7,7 +7,8 @@ use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid, OperationId, RequestId, TemplateUuid};
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup, RebootType};
 use magnum_driver_api::{
-    ApiCall, ApiReply, Driver, DriverCall, DriverError, DriverReport, NoProgress, Nodes, ProgressSink, Task,
+    ApiCall, ApiReply, Driver, DriverCall, DriverError, DriverReport, NoProgress, Nodes, ProgressSink,
+    Shrinking, Task, limits,
 };
 use magnum_drivers::{ApiMethod, Capabilities};
 use tokio_util::sync::CancellationToken;
@@ -235,19 +236,55 @@ impl Scene {
         progress: &dyn ProgressSink,
         cancel: &CancellationToken,
     ) -> Result<DriverReport, DriverError> {
+        let context = context();
         let call = DriverCall {
+            progress,
+            cancel: cancel.clone(),
+            ..self.about(task, operation, &context)
+        };
+        driver.carry_out(&call).await
+    }
+
+    /// Which nodes go when the default worker group shrinks to what its row says.
+    pub async fn nodes_to_remove(
+        &self,
+        driver: &dyn Driver,
+        from: i32,
+        operation: &OperationId,
+    ) -> Result<Vec<String>, DriverError> {
+        let (worker, context) = (&self.groups[1], context());
+        let shrinking = Shrinking {
+            node_group: &worker.uuid,
+            from,
+            to: worker.node_count,
+        };
+        let resize = Task::Resize {
+            node_group: &worker.uuid,
+            remove: &[],
+        };
+        let call = self.about(resize, operation, &context);
+        let chosen = driver.nodes_to_remove(&call, shrinking).await;
+        limits::accept_nodes(driver.info(), shrinking, chosen)
+    }
+
+    fn about<'a>(
+        &'a self,
+        task: Task<'a>,
+        operation: &'a OperationId,
+        context: &'a RequestContext,
+    ) -> DriverCall<'a> {
+        DriverCall {
             task,
             cluster: &self.cluster,
             node_groups: &self.groups,
             template: &self.template,
-            context: &context(),
+            context,
             operation,
             attempt: 1,
             time_left: Some(Duration::from_secs(300)),
-            progress,
-            cancel: cancel.clone(),
-        };
-        driver.carry_out(&call).await
+            progress: &NoProgress,
+            cancel: CancellationToken::new(),
+        }
     }
 }
 

@@ -55,6 +55,13 @@ impl Subject {
                 .wait_status(&subject.cluster, "UPDATE_COMPLETE", PATIENCE)
                 .await?;
         }
+        if kind == Kind::ClusterResize {
+            // Nodes are chosen for a group that shrinks only.
+            drop(api.rest.resize(&subject.cluster, 5).await?.expect(202)?);
+            api.rest
+                .wait_status(&subject.cluster, "UPDATE_COMPLETE", PATIENCE)
+                .await?;
+        }
         deployment.settled(PATIENCE).await?;
         builder.terminate(PATIENCE).await?;
         Ok(subject)

@@ -158,7 +158,14 @@ fn each_mistake_is_reported_with_its_line() {
             "upgrade = true",
             "upgrades = true",
             "driver.toml:19: unknown key 'upgrades' in [capabilities], use: resize_masters, \
-             remove_named_nodes, upgrade, rotate_ca, rotate_credential, rebuild, soft_reboot, hard_reboot, health",
+             remove_named_nodes, upgrade, rotate_ca, rotate_credential, rebuild, soft_reboot, hard_reboot, health, \
+             scale",
+        ),
+        (
+            "rotate_ca = false",
+            "scale = true",
+            "driver.toml:20: 'scale' in [capabilities] needs 'remove_named_nodes', too: the nodes that the driver \
+             chooses are given back to it by their names",
         ),
         (
             "beta = true",
