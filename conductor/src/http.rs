@@ -6,7 +6,8 @@
 //! | `/readiness` | requests would be recorded now; otherwise 503 and which part is missing |
 //! | `/metrics` | Prometheus |
 //!
-//! It has no authentication and shows nothing of tenants: keep it on an address that only operators reach.
+//! It has no authentication, and shows of tenants the uuids of their clusters and node groups and what these use: keep it
+//! on an address that only operators reach.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,11 +26,12 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::metric_definitions;
+use crate::periodic::utilisation::Board;
 
 /// How long the database may take to answer `/readiness`.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What `/readiness` asks.
+/// What `/readiness` asks, and `/metrics` shows.
 #[derive(Clone)]
 pub struct Readiness {
     /// The database.
@@ -38,6 +40,8 @@ pub struct Readiness {
     pub transport: Arc<dyn Transport>,
     /// Whether messages are being taken.
     pub consuming: Arc<AtomicBool>,
+    /// What clusters use, for `/metrics`.
+    pub used: Board,
 }
 
 /// Serves until `shutdown`.
@@ -77,8 +81,8 @@ async fn ready(State(parts): State<Readiness>) -> Response {
     (status, Json(body)).into_response()
 }
 
-async fn metrics() -> Response {
-    match metric_definitions::rendered() {
+async fn metrics(State(parts): State<Readiness>) -> Response {
+    match metric_definitions::rendered().map(|text| text + &parts.used.rendered()) {
         Some(text) => ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response(),
         None => (
             StatusCode::SERVICE_UNAVAILABLE,

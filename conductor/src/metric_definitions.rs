@@ -41,6 +41,29 @@ pub const HEALTH_SECONDS: &str = "magnum_health_seconds";
 pub const DRIVER_API_CALLS: &str = "magnum_driver_api_calls_total";
 /// Duration of a call of a driver's own API, by `driver`.
 pub const DRIVER_API_SECONDS: &str = "magnum_driver_api_seconds";
+/// Clusters of which a driver was asked what they use, by `outcome`.
+pub const UTILISATION_POLLED: &str = "magnum_utilisation_polls_total";
+/// Duration of a driver's answer about what one group of clusters uses, by `driver`.
+pub const UTILISATION_SECONDS: &str = "magnum_utilisation_seconds";
+/// What a cluster uses, by `cluster`; in the order of `Utilisation::NAMES` of the driver interface. Not recorded like
+/// the others but written when they are scraped: they go with their cluster.
+pub const CLUSTER_USES: [&str; 6] = [
+    "magnum_cluster_cpu_percent",
+    "magnum_cluster_cpu_used_cores",
+    "magnum_cluster_cpu_total_cores",
+    "magnum_cluster_memory_percent",
+    "magnum_cluster_memory_used_bytes",
+    "magnum_cluster_memory_total_bytes",
+];
+/// What a node group uses, by `cluster` and `node_group`; likewise.
+pub const NODE_GROUP_USES: [&str; 6] = [
+    "magnum_node_group_cpu_percent",
+    "magnum_node_group_cpu_used_cores",
+    "magnum_node_group_cpu_total_cores",
+    "magnum_node_group_memory_percent",
+    "magnum_node_group_memory_used_bytes",
+    "magnum_node_group_memory_total_bytes",
+];
 /// Connections of the pool, by `state`.
 pub const DATABASE_CONNECTIONS: &str = "magnum_database_connections";
 
@@ -147,6 +170,90 @@ pub const ALL: &[Metric] = &[
         kind: Kind::Seconds,
         labels: &["driver"],
         meaning: "Time a call of a driver's own API took",
+    },
+    Metric {
+        name: UTILISATION_POLLED,
+        kind: Kind::Counter,
+        labels: &["outcome"],
+        meaning: "Clusters of which this conductor asked a driver what they use",
+    },
+    Metric {
+        name: UTILISATION_SECONDS,
+        kind: Kind::Seconds,
+        labels: &["driver"],
+        meaning: "Time a driver took to tell what a group of clusters uses",
+    },
+    Metric {
+        name: CLUSTER_USES[0],
+        kind: Kind::Gauge,
+        labels: &["cluster"],
+        meaning: "Share of a cluster's processors in use, 0 to 100",
+    },
+    Metric {
+        name: CLUSTER_USES[1],
+        kind: Kind::Gauge,
+        labels: &["cluster"],
+        meaning: "Processors of a cluster in use, in cores",
+    },
+    Metric {
+        name: CLUSTER_USES[2],
+        kind: Kind::Gauge,
+        labels: &["cluster"],
+        meaning: "Processors of a cluster, in cores",
+    },
+    Metric {
+        name: CLUSTER_USES[3],
+        kind: Kind::Gauge,
+        labels: &["cluster"],
+        meaning: "Share of a cluster's memory in use, 0 to 100",
+    },
+    Metric {
+        name: CLUSTER_USES[4],
+        kind: Kind::Gauge,
+        labels: &["cluster"],
+        meaning: "Memory of a cluster in use, in bytes",
+    },
+    Metric {
+        name: CLUSTER_USES[5],
+        kind: Kind::Gauge,
+        labels: &["cluster"],
+        meaning: "Memory of a cluster, in bytes",
+    },
+    Metric {
+        name: NODE_GROUP_USES[0],
+        kind: Kind::Gauge,
+        labels: &["cluster", "node_group"],
+        meaning: "Share of a node group's processors in use, 0 to 100",
+    },
+    Metric {
+        name: NODE_GROUP_USES[1],
+        kind: Kind::Gauge,
+        labels: &["cluster", "node_group"],
+        meaning: "Processors of a node group in use, in cores",
+    },
+    Metric {
+        name: NODE_GROUP_USES[2],
+        kind: Kind::Gauge,
+        labels: &["cluster", "node_group"],
+        meaning: "Processors of a node group, in cores",
+    },
+    Metric {
+        name: NODE_GROUP_USES[3],
+        kind: Kind::Gauge,
+        labels: &["cluster", "node_group"],
+        meaning: "Share of a node group's memory in use, 0 to 100",
+    },
+    Metric {
+        name: NODE_GROUP_USES[4],
+        kind: Kind::Gauge,
+        labels: &["cluster", "node_group"],
+        meaning: "Memory of a node group in use, in bytes",
+    },
+    Metric {
+        name: NODE_GROUP_USES[5],
+        kind: Kind::Gauge,
+        labels: &["cluster", "node_group"],
+        meaning: "Memory of a node group, in bytes",
     },
     Metric {
         name: DATABASE_CONNECTIONS,

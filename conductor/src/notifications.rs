@@ -6,6 +6,8 @@
 //! | a request is refused | `failure` | error |
 //! | an operation ends, or a cluster that a Python conductor works on does | `success`, `failure` | info, error |
 //!
+//! And, if `[drivers] send_cluster_metrics` says so, `magnum.cluster.metrics.update`: see [`cluster_metrics`].
+//!
 //! Guarantee: best effort. Told after the commit, one after the other, beside the work: a notification never holds
 //! up or fails an operation (in Magnum it can do both). What the broker does not take is offered again as often as
 //! `[oslo_messaging_notifications] retry` says, without a limit by default; the next ones wait, a few thousand of
@@ -16,6 +18,7 @@
 //! to, whatever happened since.
 
 pub mod cadf;
+pub mod cluster_metrics;
 mod drivers;
 mod log_driver;
 pub mod message;
@@ -130,18 +133,24 @@ impl Notifier {
     }
 
     async fn tell(&self, notice: Notice) {
-        let told = match notice {
-            Notice::Complete(told) => *told,
+        let notification = match notice {
+            Notice::Complete(told) => self.notification(&told),
             Notice::Ended { operation, seen } => match self.ended(operation, seen).await {
-                Ok(Some(told)) => told,
+                Ok(Some(told)) => self.notification(&told),
                 Ok(None) => return,
                 Err(error) => {
                     tracing::warn!(%error, "a notification is lost: the journal cannot be read");
                     return;
                 }
             },
+            Notice::Used(used) => Notification::now(
+                self.publisher_id.clone(),
+                cluster_metrics::EVENT.to_owned(),
+                Priority::Info,
+                cluster_metrics::payload(&used),
+                cluster_metrics::context(),
+            ),
         };
-        let notification = self.notification(&told);
         for driver in &self.drivers.here {
             match driver.format() {
                 Some(format) => self.publish(&notification, format).await,

@@ -11,6 +11,7 @@
 //! | `objects_rpc` | each method of each object does the same through our conductor as directly on the database |
 //! | `operations` | accepting, running, retrying, fencing, answering |
 //! | `query_counts` | many clusters cost as many statements as one |
+//! | `utilisation_check` | who shows what a cluster uses, and that health does not suffer by it |
 
 mod certificates;
 mod engines;
@@ -23,3 +24,4 @@ mod objects_rpc;
 mod operations;
 mod query_counts;
 mod status_sync;
+mod utilisation_check;

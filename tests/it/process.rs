@@ -25,6 +25,7 @@
 //! | `magnum_dev` | the embedded default, as somebody meets it who has just cloned the repository |
 //! | `traces` | one request, followed through the lines of every program, and by its trace |
 //! | `bad_input` | whatever is wrong with a message, a request, a manifest or a disk harms nobody else |
+//! | `utilisation` | what clusters use is shown by metrics and told by notifications, and is gone with the cluster |
 //! | `interop` | Python casts to our conductor and Python's server understands our API |
 
 mod bad_input;
@@ -51,3 +52,4 @@ mod secrets;
 mod slow_drivers;
 mod storms;
 mod traces;
+mod utilisation;

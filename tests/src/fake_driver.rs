@@ -18,7 +18,7 @@ use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::ClusterStatus;
 use magnum_driver_api::{
     ClusterRef, Driver, DriverCall, DriverError, DriverReport, HealthObservation, HealthReport,
-    NodeGroupChanges, Observation, Shrinking, Task,
+    NodeGroupChanges, Observation, Shrinking, Task, UtilisationObservation, UtilisationReport,
 };
 use magnum_drivers::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 use tokio::sync::Semaphore;
@@ -100,6 +100,9 @@ pub struct FakeDriver {
     health: Mutex<HashMap<ClusterUuid, Result<HealthReport, DriverError>>>,
     health_looks: Mutex<Vec<ClusterUuid>>,
     choices: Mutex<VecDeque<Result<Vec<String>, DriverError>>>,
+    uses: Mutex<HashMap<ClusterUuid, Result<UtilisationReport, DriverError>>>,
+    use_looks: Mutex<Vec<ClusterUuid>>,
+    use_gate: Mutex<Option<Arc<Gate>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -137,6 +140,9 @@ impl FakeDriver {
             health: Mutex::default(),
             health_looks: Mutex::default(),
             choices: Mutex::default(),
+            uses: Mutex::default(),
+            use_looks: Mutex::default(),
+            use_gate: Mutex::default(),
         })
     }
 
@@ -162,6 +168,26 @@ impl FakeDriver {
     pub fn chooses(&self, result: Result<Vec<String>, DriverError>) -> &Self {
         lock(&self.choices).push_back(result);
         self
+    }
+
+    /// What it says of the cluster's use from now on; nothing at first.
+    pub fn says_of_use(
+        &self,
+        cluster: &ClusterUuid,
+        result: Result<UtilisationReport, DriverError>,
+    ) -> &Self {
+        lock(&self.uses).insert(cluster.clone(), result);
+        self
+    }
+
+    /// Every cluster of which it was asked what it uses, each time.
+    pub fn use_looks(&self) -> Vec<ClusterUuid> {
+        lock(&self.use_looks).clone()
+    }
+
+    /// Looks at what clusters use stop at this gate from now on.
+    pub fn hold_use_looks(&self, gate: &Arc<Gate>) {
+        *lock(&self.use_gate) = Some(Arc::clone(gate));
     }
 
     /// Every cluster about whose health it was asked, each time.
@@ -333,5 +359,23 @@ impl Driver for FakeDriver {
         _shrinking: Shrinking<'_>,
     ) -> Result<Vec<String>, DriverError> {
         lock(&self.choices).pop_front().unwrap_or_else(|| Ok(Vec::new()))
+    }
+
+    async fn utilisation(&self, clusters: &[ClusterRef]) -> Result<Vec<UtilisationObservation>, DriverError> {
+        lock(&self.use_looks).extend(clusters.iter().map(|one| one.cluster.uuid.clone()));
+        let gate = lock(&self.use_gate).clone();
+        if let Some(gate) = gate {
+            gate.entered.add_permits(1);
+            gate.open.acquire().await.expect("never closed").forget();
+        }
+        let uses = lock(&self.uses);
+        Ok(clusters
+            .iter()
+            .filter_map(|one| {
+                let cluster = one.cluster.uuid.clone();
+                let result = uses.get(&cluster)?.clone();
+                Some(UtilisationObservation { cluster, result })
+            })
+            .collect())
     }
 }

@@ -108,7 +108,6 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
         ],
     ),
     ("kubernetes", &["post_install_manifest_url"]),
-    ("drivers", &["send_cluster_metrics"]),
     (
         "oslo_messaging_rabbit",
         &[

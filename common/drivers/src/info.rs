@@ -93,6 +93,8 @@ capabilities! {
     health,
     /// Choose the nodes that go when a group shrinks and the request names none.
     scale,
+    /// Tell how much of their processors and memory its clusters use.
+    monitor,
 }
 
 /// Which numbers of masters a driver builds.

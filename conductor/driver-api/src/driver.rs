@@ -5,7 +5,7 @@ use magnum_drivers::DriverInfo;
 
 use crate::{
     ApiCall, ApiReply, ClusterRef, DriverCall, DriverError, DriverReport, HealthObservation, Observation,
-    Shrinking,
+    Shrinking, UtilisationObservation,
 };
 
 /// A COE driver: turns a wanted cluster into machines, and tells how it stands.
@@ -73,8 +73,24 @@ pub trait Driver: Send + Sync {
         )))
     }
 
-    /// Most clusters in one look, of [`Driver::observe`] and of [`Driver::health`], for a driver that wants to see them
-    /// together. `None`: they are spread over as many looks as may run at the same time.
+    /// Tells how much of their processors and memory clusters use that are not in progress; other calls for the same
+    /// clusters may run at the same time. A cluster without an observation, or with an error, has no figures until the
+    /// next look; so have all of a batch that ends with an error. Neither the cluster nor its health is touched by it.
+    ///
+    /// # Errors
+    /// [`DriverError::NotSupported`] unless the driver can tell: it is not asked without the capability `monitor`.
+    async fn utilisation(
+        &self,
+        _clusters: &[ClusterRef],
+    ) -> Result<Vec<UtilisationObservation>, DriverError> {
+        Err(DriverError::NotSupported(format!(
+            "driver {} cannot tell what its clusters use",
+            self.info()
+        )))
+    }
+
+    /// Most clusters in one look, of [`Driver::observe`], [`Driver::health`] and [`Driver::utilisation`], for a driver
+    /// that wants to see them together. `None`: they are spread over as many looks as may run at the same time.
     fn observe_batch(&self) -> Option<usize> {
         None
     }

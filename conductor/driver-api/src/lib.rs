@@ -23,6 +23,7 @@ mod progress;
 mod report;
 mod scale;
 mod task;
+mod utilisation;
 
 pub use api::{ApiCall, ApiReply, ApiStatus};
 pub use call::DriverCall;
@@ -37,3 +38,4 @@ pub use progress::{NoProgress, Progress, ProgressSink};
 pub use report::{ClusterChanges, DriverReport, NodeGroupChanges};
 pub use scale::Shrinking;
 pub use task::{Nodes, Task};
+pub use utilisation::{GroupUtilisation, Utilisation, UtilisationObservation, UtilisationReport};

@@ -6,6 +6,7 @@
 //! people (`status_reason`) are cut by the rows instead, and are not looked at here.
 
 mod nodes;
+mod utilisation;
 
 use magnum_common::model::StringMap;
 use magnum_drivers::DriverInfo;
@@ -15,6 +16,7 @@ use serde_json::Value;
 use crate::{ApiReply, ApiStatus, DriverError, DriverReport, HealthReport};
 
 pub use nodes::accept_nodes;
+pub use utilisation::accept_utilisation;
 
 /// Characters in most text columns.
 const TEXT: usize = 255;

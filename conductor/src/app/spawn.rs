@@ -21,6 +21,7 @@ use crate::periodic::certificate_removal::CertificateRemoval;
 use crate::periodic::health::{self, HealthCheck};
 use crate::periodic::key_pool::KeyPoolFilling;
 use crate::periodic::status_sync::{Pace, StatusSync};
+use crate::periodic::utilisation::{Board, Utilisation};
 use crate::periodic::{journal_history, journal_metrics, service_heartbeat};
 use crate::rpc::Consumer;
 
@@ -33,7 +34,8 @@ pub(super) async fn all(
 ) -> Result<(Parts, watch::Receiver<bool>), StartError> {
     let mut parts = Parts::default();
     let is_consuming = Arc::new(AtomicBool::new(false));
-    admin_interface(&mut parts, resources, &is_consuming);
+    let used = Board::default();
+    admin_interface(&mut parts, resources, &is_consuming, &used);
     announcements(&mut parts, settings, resources).await?;
     let Handles {
         services,
@@ -46,7 +48,7 @@ pub(super) async fn all(
         });
     }
     parts.spawn("answers", |stop| replies.run(stop));
-    periodic_tasks(&mut parts, settings, &services);
+    periodic_tasks(&mut parts, settings, &services, used);
     let swept = services.clone();
     parts.spawn("sweep", |stop| sweep::run(swept, stop));
     let executor = Executor::new(services.clone());
@@ -55,12 +57,18 @@ pub(super) async fn all(
     Ok((parts, consuming))
 }
 
-fn admin_interface(parts: &mut Parts, resources: &mut Resources, is_consuming: &Arc<AtomicBool>) {
+fn admin_interface(
+    parts: &mut Parts,
+    resources: &mut Resources,
+    is_consuming: &Arc<AtomicBool>,
+    used: &Board,
+) {
     if let Some(listener) = resources.admin.take() {
         let readiness = http::Readiness {
             database: resources.database.clone(),
             transport: Arc::clone(&resources.transport),
             consuming: Arc::clone(is_consuming),
+            used: used.clone(),
         };
         parts.spawn("admin interface", |stop| http::serve(listener, readiness, stop));
     }
@@ -95,7 +103,7 @@ async fn announcements(
     Ok(())
 }
 
-fn periodic_tasks(parts: &mut Parts, settings: &Settings, services: &OperationServices) {
+fn periodic_tasks(parts: &mut Parts, settings: &Settings, services: &OperationServices, used: Board) {
     let options = &settings.conductor;
     if settings.default.periodic_enable {
         let pace = Pace::every(options.status_poll_interval, options);
@@ -113,13 +121,26 @@ fn periodic_tasks(parts: &mut Parts, settings: &Settings, services: &OperationSe
         );
         parts.spawn("status sync", |stop| sync.run(stop));
         if let Some(interval) = settings.kubernetes.health_polling_interval {
+            let pace = Pace::every(interval, options);
+            let (utilisation, queue) = Utilisation::new(
+                services.db.clone(),
+                services.me.clone(),
+                pace,
+                used,
+                settings
+                    .drivers
+                    .send_cluster_metrics
+                    .then(|| services.notices.clone()),
+            );
+            parts.spawn("utilisation", |stop| utilisation.run(stop));
             let check = HealthCheck::new(
                 services.db.clone(),
                 services.me.clone(),
                 Arc::clone(&services.drivers),
-                Pace::every(interval, options),
+                pace,
                 health::Timing::default(),
-            );
+            )
+            .with_utilisation(queue);
             parts.spawn("health check", |stop| check.run(stop));
         }
     }

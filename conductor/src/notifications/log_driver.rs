@@ -51,7 +51,12 @@ pub fn write(notification: &Notification) {
             record,
             "oslo.messaging.notification.magnum.cluster.delete"
         ),
-        // There is no fourth; the text names it in any case.
+        "magnum.cluster.metrics.update" => write_line!(
+            notification.priority,
+            record,
+            "oslo.messaging.notification.magnum.cluster.metrics.update"
+        ),
+        // There is no fifth; the text names it in any case.
         _ => write_line!(
             notification.priority,
             record,

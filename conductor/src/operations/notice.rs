@@ -1,4 +1,5 @@
-//! What the rest of the conductor tells the notifier: that something was accepted, refused, or has ended.
+//! What the rest of the conductor tells the notifier: that something was accepted, refused, or has ended; and what
+//! clusters use.
 //!
 //! Told after the commit, never waited for, and lost with the process: notifications are best effort. Without a
 //! notification driver nothing is even collected.
@@ -7,6 +8,7 @@ use magnum_common::context::RequestContext;
 use magnum_common::error::Fault;
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::{Cluster, NodeGroup};
+use magnum_driver_api::Utilisation;
 use tokio::sync::mpsc;
 
 use crate::workflows::OperationKind;
@@ -46,6 +48,21 @@ pub enum Notice {
         /// Its cluster, as the operation last saw it.
         seen: Option<Box<ClusterSnapshot>>,
     },
+    /// A driver has told what a cluster uses.
+    Used(Box<Used>),
+}
+
+/// What a cluster uses.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Used {
+    /// Which.
+    pub cluster: ClusterUuid,
+    /// Its owner's project.
+    pub project_id: Option<String>,
+    /// Its owner.
+    pub user_id: Option<String>,
+    /// How much.
+    pub used: Utilisation,
 }
 
 /// A notice that needs no look at the journal.
@@ -87,6 +104,15 @@ impl NoticeQueue {
             && sender.try_send(notice).is_err()
         {
             tracing::warn!("a notification is lost: too many wait to be sent");
+        }
+    }
+
+    /// Tells what can as well be told the next time: only while there is room for what cannot. `false`: it was left out.
+    pub fn send_if_there_is_room(&self, notice: Notice) -> bool {
+        match &self.0 {
+            Some(sender) if sender.capacity() > QUEUE / 2 => sender.try_send(notice).is_ok(),
+            Some(_) => false,
+            None => true,
         }
     }
 }

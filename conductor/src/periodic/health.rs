@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! every tenth of the interval: claim what is due ─▶ ask its drivers ─▶ write what changed, give back
+//!                                                                           └─▶ what they use (utilisation.rs)
 //! ```
 //!
 //! Guarantees: N conductors share the work, each cluster is asked about by one of them at a time and once an interval;
@@ -12,9 +13,11 @@
 //!
 //! It does not guarantee that a change is seen: a cluster may be ill and well again between two looks.
 //!
-//! Polled are the clusters in [`POLLED`](crate::store::health_polls::POLLED) whose driver has the capability `health`,
-//! without those whose labels say that an auto-healer in the cluster writes their health. All others keep the health
-//! that somebody else wrote.
+//! Polled are the clusters in [`POLLED`](crate::store::health_polls::POLLED) whose driver has the capability `health` or
+//! `monitor`. Asked about their health are those of a driver with `health`, without those whose labels say that an
+//! auto-healer in the cluster writes their health. All others keep the health that somebody else wrote. What a driver
+//! with `monitor` says is the business of [`Utilisation`](super::utilisation::Utilisation), which gets each batch when
+//! its health is written.
 //!
 //! Where Magnum differs: every conductor asks about every cluster, each minute whatever the option says, all at once;
 //! and a cluster that cannot be looked at keeps its health for ever.
@@ -34,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use super::polling::Pace;
 use super::polling::{Claim, Poller};
+use super::utilisation::UtilisationQueue;
 use super::{Rounds, Trouble};
 use crate::store::cluster_health;
 use crate::store::health_polls::{self, HealthClaim};
@@ -71,6 +75,7 @@ impl Default for Timing {
 pub struct HealthCheck {
     poller: Poller,
     timing: Timing,
+    utilisation: Option<UtilisationQueue>,
 }
 
 impl Claim for HealthClaim {
@@ -97,6 +102,15 @@ impl HealthCheck {
         Self {
             poller: Poller::new(db, me, drivers, pace),
             timing,
+            utilisation: None,
+        }
+    }
+
+    /// The same check, which hands over what it has looked at to whoever asks what clusters use.
+    pub fn with_utilisation(self, queue: UtilisationQueue) -> Self {
+        Self {
+            utilisation: Some(queue),
+            ..self
         }
     }
 
@@ -143,7 +157,7 @@ impl HealthCheck {
 
     async fn claim(&self) -> Result<Vec<HealthClaim>, DbError> {
         let (me, pace) = (self.poller.me.clone(), self.poller.pace);
-        let drivers = self.poller.drivers.telling_health();
+        let drivers = self.poller.drivers.reporting();
         let limit = i64::try_from(pace.batch).unwrap_or(i64::MAX);
         self.poller
             .db

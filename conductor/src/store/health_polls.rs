@@ -4,6 +4,7 @@
 //! `answered_ms` is when the driver answered last, or was first asked in vain. It is empty as long as nobody was asked:
 //! such a cluster keeps the health that somebody else wrote.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -202,6 +203,32 @@ pub fn hand_over(
         poll::lease_expires_ms.eq(None::<i64>),
     ))
     .execute(conn)?)
+}
+
+/// Of these clusters, given with a claim of `me`, those that are still there, and whether that claim is the latest one:
+/// then nobody else has looked at them since. What `me` holds right now counts, whatever its claim.
+pub fn latest_is_ours(
+    conn: &mut AnyConnection,
+    me: &ConductorId,
+    claims: &[(ClusterUuid, i64)],
+) -> Result<HashMap<ClusterUuid, bool>, DbError> {
+    use schema::cluster::dsl as c;
+    let claimed: HashMap<&str, i64> = claims
+        .iter()
+        .map(|(cluster, epoch)| (cluster.as_str(), *epoch))
+        .collect();
+    let rows: Vec<(String, i64, Option<String>)> = poll::conductor_cluster_health
+        .inner_join(c::cluster.on(c::uuid.eq(poll::cluster_uuid.nullable())))
+        .filter(poll::cluster_uuid.eq_any(claimed.keys()))
+        .select((poll::cluster_uuid, poll::lease_epoch, poll::owner))
+        .load(conn)?;
+    Ok(rows
+        .into_iter()
+        .map(|(cluster, epoch, owner)| {
+            let ours = claimed.get(cluster.as_str()) == Some(&epoch) || owner.as_deref() == Some(me.as_str());
+            (cluster.into(), ours)
+        })
+        .collect())
 }
 
 /// Time since a row was written; none when its writer's clock is ahead.

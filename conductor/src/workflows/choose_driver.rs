@@ -48,8 +48,8 @@ pub trait DriverSource: Send + Sync {
     /// Names of the loaded drivers: a conductor claims only operations of these.
     fn loaded(&self) -> Vec<String>;
 
-    /// Names of those that tell the health of their clusters.
-    fn telling_health(&self) -> Vec<String>;
+    /// Names of those that tell the health of their clusters, or what they use.
+    fn reporting(&self) -> Vec<String>;
 
     /// The driver for a cluster of `template` of which no driver is recorded.
     fn choose(&self, template: &ClusterTemplate, wanted: Wanted) -> Result<DriverRef, Fault>;
@@ -130,10 +130,13 @@ impl DriverSource for LoadedDrivers {
             .collect()
     }
 
-    fn telling_health(&self) -> Vec<String> {
+    fn reporting(&self) -> Vec<String> {
         let current = self.registry.current();
-        let telling = current.infos().iter().filter(|info| info.capabilities.health);
-        telling.map(|info| info.name.clone()).collect()
+        let reporting = current.infos().iter().filter(|info| {
+            let can = info.capabilities;
+            can.health || can.monitor
+        });
+        reporting.map(|info| info.name.clone()).collect()
     }
 
     fn choose(&self, template: &ClusterTemplate, wanted: Wanted) -> Result<DriverRef, Fault> {

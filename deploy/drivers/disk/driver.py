@@ -26,6 +26,7 @@ Labels of the cluster that change its behaviour, for tests and demonstrations:
     disk_fail_times fail only so many times, then work (default: always)
     disk_health     the health to report, whatever the folders say; another word: no answer
     disk_scale      the nodes that go first when a group shrinks: newest (default), oldest; twice: a senseless choice
+    disk_monitor    "senseless": more processors than there are; another word: no answer
 
 Addresses of nodes are made up from the cluster's uuid; nobody listens there.
 """
@@ -503,6 +504,38 @@ def scale(root, request):
     return {"nodes": names}
 
 
+# What a node of this driver has. Its memory is what its files take; its processors are this machine's.
+NODE_BYTES = 64 * 1024
+
+
+def monitor(root, request):
+    """What a cluster uses: bytes of its nodes' files, and the load of this machine. Takes no lock: it only reads."""
+    wish = (request["cluster"].get("labels") or {}).get("disk_monitor")
+    if wish not in (None, "senseless"):
+        raise Failure(f"the label disk_monitor asks for the failure {wish}", "transient")
+    folder = root / "clusters" / safe(request["cluster"]["uuid"])
+    if not (folder / "cluster.json").exists():
+        raise Failure("the cluster's folder is gone")
+    cores = os.cpu_count() or 1
+    busy = min(os.getloadavg()[0], cores)
+
+    def figures(nodes):
+        used = sum(file.stat().st_size for node in nodes for file in node.glob("*") if file.is_file())
+        total = NODE_BYTES * len(nodes)
+        cpu = {
+            "cpu_percent": 250 if wish == "senseless" else 100 * busy / cores,
+            "cpu_used_cores": busy, "cpu_total_cores": cores,
+        }
+        memory = {"memory_used_bytes": used, "memory_total_bytes": total}
+        return {**cpu, **memory, **({"memory_percent": min(100, 100 * used / total)} if total else {})}
+
+    groups = {group["uuid"]: list(folder_of(folder, group).glob("node-*")) for group in request["node_groups"]}
+    return {
+        "cluster": figures([node for nodes in groups.values() for node in nodes]),
+        "node_groups": [{"uuid": uuid, **figures(nodes)} for uuid, nodes in groups.items()],
+    }
+
+
 def look_at_all(root, request, look):
     for one in request["clusters"]:
         uuid = one["cluster"]["uuid"]
@@ -528,6 +561,8 @@ def main():
         return look_at_all(root, request, health)
     if call == "api":
         return say({"result": own_api(root, request)})
+    if call == "monitor":
+        return look_at_all(root, request, monitor)
     if call == "scale":
         return say({"result": scale(root, request)})
     if call not in CALLS:

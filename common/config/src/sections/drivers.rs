@@ -37,6 +37,11 @@ section! {
         /// Time limit, in seconds, for the reply of a driver's own API. The driver is stopped then, and the client gets
         /// 504. rpc_response_timeout bounds it, less 5 seconds.
         custom_api_timeout: Duration as SecondsMinMillis<100> = Duration::from_secs(30), ours true;
+        /// Send a notification `magnum.cluster.metrics.update` with the processor and memory utilisation of each cluster
+        /// whose driver can tell it, every `[kubernetes] health_polling_interval`, as Magnum before release 16 did. Needs
+        /// a notification driver. Off by default, as in Magnum since Rocky: it is one message for each cluster and
+        /// interval. `/metrics` shows the figures in any case.
+        send_cluster_metrics: bool as Bool = false, ours true;
         /// Let nodes verify the certificates of the OpenStack APIs.
         verify_ca: bool as Bool = true;
         /// CA bundle to install on all nodes. Unset: none.

@@ -19,6 +19,7 @@ mod ca_files;
 pub mod guard;
 mod heard;
 mod lines;
+mod monitor;
 mod options;
 mod outcome;
 mod process;
@@ -38,7 +39,7 @@ use magnum_config::Declared;
 use magnum_driver_api::{
     ApiCall, ApiReply, CaMaterial, ClusterCertificates, ClusterRef, Driver, DriverCall, DriverError,
     DriverReport, EngineHost, GuardProgram, HealthObservation, HealthReport, NoProgress, Observation,
-    RandomSource, Shrinking, Task,
+    RandomSource, Shrinking, Task, UtilisationObservation,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, HealthSource, Problem};
 use magnum_telemetry::field;
@@ -135,7 +136,7 @@ impl ExecDriver {
         match (heard.outcome.take(), heard.seen.is_empty()) {
             (Some(outcome), true) => outcome,
             (_, false) => Err(DriverError::Permanent(format!(
-                "{} broke the protocol: only an answer to observe or health names its cluster",
+                "{} broke the protocol: only an answer to observe, health or monitor names its cluster",
                 self.who
             ))),
             (None, true) => Err(self.silent(&heard)),
@@ -367,6 +368,19 @@ impl Driver for ExecDriver {
 
     async fn api(&self, call: &ApiCall<'_>) -> Result<ApiReply, DriverError> {
         self.reply(call).await
+    }
+
+    async fn utilisation(&self, clusters: &[ClusterRef]) -> Result<Vec<UtilisationObservation>, DriverError> {
+        if !self.info.capabilities.monitor {
+            return Err(DriverError::NotSupported(format!(
+                "driver {} cannot tell what its clusters use",
+                self.info
+            )));
+        }
+        let seen = self.look(monitor::MONITOR, clusters).await?.into_iter();
+        Ok(seen
+            .map(|(cluster, result)| UtilisationObservation { cluster, result })
+            .collect())
     }
 }
 

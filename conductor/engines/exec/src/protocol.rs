@@ -62,7 +62,8 @@ pub fn request(about: &DriverCall<'_>, settings: &Map<String, Value>) -> Value {
     request
 }
 
-/// The request to look at several clusters: `call` is [`OBSERVE`] or [`HEALTH`].
+/// The request to look at several clusters: `call` is [`OBSERVE`], [`HEALTH`] or
+/// [`MONITOR`](super::monitor::MONITOR).
 pub fn look_request(call: &str, clusters: &[ClusterRef], settings: &Map<String, Value>) -> Value {
     let clusters: Vec<Value> = clusters
         .iter()

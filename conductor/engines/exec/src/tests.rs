@@ -696,6 +696,28 @@ async fn a_choice_that_breaks_the_protocol_is_a_permanent_error() {
 }
 
 #[tokio::test]
+async fn what_clusters_use_is_asked_only_with_the_capability() {
+    let mut it = script(
+        r#"cat > request
+           echo '{"cluster": "c-1", "result": {"cluster": {"cpu_percent": 7}, "node_groups": [{"uuid": "g-1", "memory_used_bytes": 9}]}}'
+           echo '{"cluster": "c-2", "error": "cannot reach it", "class": "transient"}'"#,
+    );
+    let clusters = two_clusters();
+    let unasked = it.driver.utilisation(&clusters).await;
+    assert!(matches!(unasked, Err(DriverError::NotSupported(_))));
+    it.driver.info.capabilities.monitor = true;
+    let seen = it.driver.utilisation(&clusters).await.unwrap();
+    let report = seen[0].result.as_ref().unwrap();
+    assert_eq!(report.cluster.cpu_percent, Some(7.0));
+    assert_eq!(report.node_groups[0].used.memory_used_bytes, Some(9.0));
+    let busy = DriverError::Transient("cannot reach it".into());
+    assert_eq!(seen[1].result, Err(busy));
+    let request: Value = serde_json::from_str(&it.file("request")).unwrap();
+    assert_eq!(request["call"], "monitor");
+    assert_eq!(request["clusters"][1]["cluster"]["uuid"], "c-2");
+}
+
+#[tokio::test]
 async fn garbage_about_health_is_an_error_and_never_a_health() {
     for (body, words) in [
         (

@@ -17,6 +17,7 @@ use super::HealthCheck;
 use super::verdict::{Verdict, has_own_healer};
 use crate::metric_definitions as metric;
 use crate::periodic::polling::{Group, Held};
+use crate::periodic::utilisation::Watched;
 use crate::store::cluster_health;
 use crate::store::health_polls::{self, Answer, HealthClaim};
 
@@ -39,6 +40,14 @@ impl HealthCheck {
     ) -> Result<(), DbError> {
         let mut held = Held::new(claims, self.poller.pace.lease, health_polls::renew);
         let mut groups = self.poller.groups(&held).await?;
+        let monitored = match &self.utilisation {
+            Some(_) => groups
+                .iter()
+                .filter_map(|group| Watched::of(group, &held))
+                .collect(),
+            None => Vec::new(),
+        };
+        groups.retain(|group| group.driver.info().capabilities.health);
         for group in &mut groups {
             group.clusters.retain(|one| !has_own_healer(&one.cluster));
         }
@@ -56,11 +65,18 @@ impl HealthCheck {
             let cluster = one.claim.cluster.clone();
             answers.entry(one.verdict.answer).or_default().push(cluster);
         }
-        // Their labels name somebody else, their driver is not loaded here, or their row cannot be read.
+        // Their labels name somebody else, their driver does not tell or is not loaded here, or their row cannot be read.
         let rest = held.take_rest().into_iter().map(|claim| claim.cluster);
         answers.entry(Answer::NotAsked).or_default().extend(rest);
         self.write(looked).await?;
-        self.give_back(answers).await
+        if let Some(queue) = &self.utilisation {
+            queue.announce(&monitored);
+        }
+        self.give_back(answers).await?;
+        if let Some(queue) = &self.utilisation {
+            queue.hand_over(monitored);
+        }
+        Ok(())
     }
 
     async fn ask(&self, group: &Group) -> Sights {

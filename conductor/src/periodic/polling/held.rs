@@ -44,7 +44,7 @@ impl<C: Claim> Held<C> {
         self.claims.values()
     }
 
-    pub(super) fn claim(&self, cluster: &ClusterUuid) -> Option<&C> {
+    pub(in crate::periodic) fn claim(&self, cluster: &ClusterUuid) -> Option<&C> {
         self.claims.get(cluster)
     }
 

@@ -344,6 +344,31 @@ every_subject! {
         delete(subject, &mut scene).await
     }
 
+    /// A driver without the capability says so.
+    async fn use_is_told_of_the_clusters_asked_for_and_changes_nothing(subject: &dyn Subject) {
+        let mut scene = built(subject).await?;
+        let strange = Scene::new();
+        let before = subject.effects(&scene.cluster.uuid).await?;
+        let driver = subject.driver()?;
+        let refs = [scene.look(), strange.look()];
+        let seen = driver.utilisation(&refs).await;
+        if driver.info().capabilities.monitor {
+            let seen = seen?;
+            ensure!(seen.iter().any(|one| one.cluster == scene.cluster.uuid && one.result.is_ok()), "{seen:?}");
+            for one in seen {
+                let asked = refs.iter().find(|asked| asked.cluster.uuid == one.cluster).context("a stranger")?;
+                if one.result.is_ok() {
+                    limits::accept_utilisation(driver.info(), asked, one.result)?;
+                }
+            }
+            ensure!(driver.utilisation(&[]).await?.is_empty());
+        } else {
+            ensure!(matches!(seen, Err(DriverError::NotSupported(_))), "{seen:?}");
+        }
+        ensure!(before == subject.effects(&scene.cluster.uuid).await?);
+        delete(subject, &mut scene).await
+    }
+
     /// Clusters of one driver do not wait for each other, and do not meet.
     async fn clusters_beside_each_other_do_not_mix(subject: &dyn Subject) {
         let driver: Arc<dyn Driver> = subject.driver()?;

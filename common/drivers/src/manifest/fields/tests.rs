@@ -159,7 +159,7 @@ fn each_mistake_is_reported_with_its_line() {
             "upgrades = true",
             "driver.toml:19: unknown key 'upgrades' in [capabilities], use: resize_masters, \
              remove_named_nodes, upgrade, rotate_ca, rotate_credential, rebuild, soft_reboot, hard_reboot, health, \
-             scale",
+             scale, monitor",
         ),
         (
             "rotate_ca = false",
