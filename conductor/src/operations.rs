@@ -23,7 +23,7 @@
 //! | [`sweep`] | what nobody's lease covers |
 //! | [`admin`] | list, show, retry, discard |
 //! | [`notice`] | what is told to the notifier |
-//! | [`border`] | the points at which a test can stop a conductor |
+//! | [`crash_point`] | the points at which a test can stop a conductor |
 //!
 //! The guarantees stand in `docs/DURABILITY.md`. In one sentence: what was accepted is in the journal, what is in
 //! the journal ends, and at every moment at most one conductor works on a cluster.

@@ -1,7 +1,7 @@
 //! Sections that other crates declare: engines of drivers have options of their own in the same `magnum.conf`.
 //!
 //! Such a section is declared by [`crate::config_section`] and read where it is needed, from what was found when
-//! [`Settings`](super::Settings) were loaded: the same files, precedence, substitutions and messages as for ours.
+//! [`Settings`] were loaded: the same files, precedence, substitutions and messages as for ours.
 
 use std::fmt;
 use std::sync::Arc;
