@@ -4,14 +4,12 @@
 //! changes no row.
 
 use magnum_driver_api::{ApiCall, ApiReply, ApiStatus, DriverError, NoProgress};
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
-use super::heard::Heard;
-use super::outcome::{Ended, quote};
-use super::process::{End, Listener};
-use super::protocol::{self, Class, PROTOCOL, error_of};
-use super::{ExecDriver, token};
+use super::protocol::{self, FromResult, PROTOCOL};
+use super::{ExecDriver, OneCall};
 
 /// The word of the call.
 const API: &str = "api";
@@ -40,34 +38,16 @@ impl ExecDriver {
         if let Some(files) = &ca_files {
             environment.push(("MAGNUM_CA_DIR".to_owned(), files.directory().into()));
         }
-        let mut heard = HeardReply {
-            heard: Heard::new(&NoProgress, [token(about.context)]),
-            reply: None,
+        let call = OneCall {
+            environment,
+            request: request(about, &self.settings),
+            // Whoever calls keeps the call's own time, by cancelling it.
+            limit: self.spec.timeout,
+            cancel: &about.cancel,
+            progress: &NoProgress,
+            context: about.context,
         };
-        // Whoever calls keeps the call's own time, by cancelling it.
-        let limit = self.spec.timeout;
-        let run = self.run(environment, request(about, &self.settings), limit, &about.cancel);
-        let end = run.listen(&mut heard).await.map_err(|error| {
-            DriverError::Transient(format!("cannot start a guard for {}: {error}", self.who))
-        })?;
-        let ended = Ended {
-            end: &end,
-            who: &self.who,
-            last_complaint: heard.heard.last_complaint.as_deref(),
-            limit,
-        };
-        match (ended.check(), heard.reply) {
-            (Err(DriverError::Cancelled), _) => Err(DriverError::Cancelled),
-            // An error that the program has named counts more than the way it ended.
-            (Err(_), Some(Err(said))) => Err(said),
-            (Err(error), _) => Err(error),
-            (Ok(()), Some(reply)) => reply,
-            (Ok(()), None) => Err(Ended {
-                end: &End::Exited(0),
-                ..ended
-            }
-            .silent()),
-        }
+        self.one(call).await
     }
 }
 
@@ -89,111 +69,71 @@ fn request(about: &ApiCall<'_>, settings: &Map<String, Value>) -> Value {
     })
 }
 
-/// What the program said so far.
-struct HeardReply<'a> {
-    heard: Heard<'a>,
-    reply: Option<Result<ApiReply, DriverError>>,
-}
-
-impl Listener for HeardReply<'_> {
-    fn answer(&mut self, line: &str) -> Result<(), String> {
-        let line = self.heard.clean(line);
-        if line.trim().is_empty() {
-            return Ok(());
-        }
-        match read(&line).map_err(|reason| format!("{} ({reason})", quote(&line)))? {
-            None => Ok(()),
-            Some(_) if self.reply.is_some() => Err(format!("{} (a second result or error)", quote(&line))),
-            Some(reply) => {
-                self.reply = Some(reply);
-                Ok(())
-            }
-        }
-    }
-
-    fn complaint(&mut self, line: &str) {
-        self.heard.complaint(line);
-    }
-}
-
+/// The result: `{"status": 200, "body": …}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
-    progress: Option<String>,
-    percent: Option<f64>,
-    result: Option<ReplyLine>,
-    error: Option<String>,
-    class: Option<Class>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ReplyLine {
-    status: u16,
+pub struct ReplyLine {
+    #[serde(deserialize_with = "status")]
+    status: ApiStatus,
     #[serde(default)]
     body: Value,
 }
 
-/// Reads a line; `None`: progress, which nobody waits for. The error is for the driver's author.
-fn read(line: &str) -> Result<Option<Result<ApiReply, DriverError>>, String> {
-    let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
-    match (line.progress, line.result, line.error) {
-        (Some(_), None, None) if line.class.is_none() => Ok(None),
-        (None, Some(reply), None) if line.class.is_none() && line.percent.is_none() => {
-            let status = ApiStatus::of(reply.status).ok_or_else(|| {
-                let known: Vec<String> = ApiStatus::ALL
-                    .iter()
-                    .map(|status| status.code().to_string())
-                    .collect();
-                format!("status {} is none of {}", reply.status, known.join(", "))
-            })?;
-            Ok(Some(Ok(ApiReply {
-                status,
-                body: reply.body,
-            })))
+fn status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ApiStatus, D::Error> {
+    let code = u16::deserialize(deserializer)?;
+    ApiStatus::of(code).ok_or_else(|| {
+        let known: Vec<String> = ApiStatus::ALL
+            .iter()
+            .map(|status| status.code().to_string())
+            .collect();
+        Error::custom(format!("status {code} is none of {}", known.join(", ")))
+    })
+}
+
+impl From<ReplyLine> for ApiReply {
+    fn from(line: ReplyLine) -> Self {
+        Self {
+            status: line.status,
+            body: line.body,
         }
-        (None, None, Some(error)) if line.percent.is_none() => Ok(Some(Err(error_of(error, line.class)))),
-        _ => Err(
-            "a line of an answer to api holds either progress, or result (with status and body), or error (and class)"
-                .to_owned(),
-        ),
     }
+}
+
+impl FromResult for ApiReply {
+    type Line = ReplyLine;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    type OutputLine = protocol::OutputLine<ApiReply>;
+
     #[test]
     fn a_result_is_a_status_with_any_json() {
-        let reply = |line: &str| read(line).unwrap().unwrap();
+        let reply = |line: &str| OutputLine::read(line).unwrap();
         assert_eq!(
             reply(r#"{"result": {"status": 200, "body": {"nodes": [1]}}}"#),
-            Ok(ApiReply {
+            OutputLine::Ended(Ok(ApiReply {
                 status: ApiStatus::Ok,
                 body: json!({"nodes": [1]})
-            })
+            }))
         );
         assert_eq!(
             reply(r#"{"result": {"status": 204}}"#),
-            Ok(ApiReply {
+            OutputLine::Ended(Ok(ApiReply {
                 status: ApiStatus::NoContent,
                 body: Value::Null
-            })
+            }))
         );
         assert_eq!(
             reply(r#"{"error": "away", "class": "transient"}"#),
-            Err(DriverError::Transient("away".into()))
+            OutputLine::Ended(Err(DriverError::Transient("away".into())))
         );
-        assert_eq!(
-            reply(r#"{"error": "no"}"#),
-            Err(DriverError::Permanent("no".into()))
-        );
-        assert_eq!(read(r#"{"progress": "half", "percent": 50}"#), Ok(None));
     }
 
     #[test]
-    fn other_lines_are_told_apart() {
+    fn a_mistake_in_a_reply_is_named() {
         for (line, words) in [
             (r#"{"result": {}}"#, "missing field `status`"),
             (
@@ -207,12 +147,12 @@ mod tests {
             (r#"{"result": {"cluster": {}}}"#, "unknown field `cluster`"),
             (
                 r#"{"result": {"status": 200}, "class": "permanent"}"#,
-                "either progress",
+                "a line holds either",
             ),
             ("hello", "expected"),
         ] {
-            let told = read(line).unwrap_err();
-            assert!(told.contains(words), "{line}: {told}");
+            let reason = OutputLine::read(line).unwrap_err();
+            assert!(reason.contains(words), "{line}: {reason}");
         }
     }
 }

@@ -6,7 +6,7 @@
 //! * At most one process tree per call, and none after the call has returned, was cancelled or dropped, or after
 //!   this process died: see [`guard`].
 //! * The environment is `PATH`, what the manifest lists, six `MAGNUM_…` variables at most, and the trace as
-//!   `TRACEPARENT` and `TRACESTATE`; tokens travel in the request only, and are blotted out of everything that the
+//!   `TRACEPARENT` and `TRACESTATE`; tokens travel in the request only, and are masked of everything that the
 //!   program says.
 //! * A program whose manifest asks for them gets the cluster's CA and a client certificate as private files that are
 //!   gone after the call: see `ca_files.rs`.
@@ -17,7 +17,6 @@ mod api;
 mod api_servers;
 mod ca_files;
 pub mod guard;
-mod heard;
 mod lines;
 mod monitor;
 mod options;
@@ -25,6 +24,7 @@ mod outcome;
 mod process;
 mod protocol;
 mod scale;
+mod transcript;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ use magnum_config::Declared;
 use magnum_driver_api::{
     ApiCall, ApiReply, CaMaterial, ClusterCertificates, ClusterRef, Driver, DriverCall, DriverError,
     DriverReport, EngineHost, GuardProgram, HealthObservation, HealthReport, NoProgress, Observation,
-    RandomSource, Shrinking, Task, UtilisationObservation,
+    ProgressSink, RandomSource, Shrinking, Task, UtilisationObservation,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, HealthSource, Problem};
 use magnum_telemetry::field;
@@ -49,11 +49,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::ca_files::CaFiles;
 use self::guard::GuardTiming;
-use self::heard::Heard;
 use self::options::ExecSection;
 use self::outcome::Ended;
 use self::process::Run;
-use self::protocol::Brought;
+use self::protocol::FromResult;
+use self::transcript::Transcript;
 
 /// A driver that is a program.
 pub struct ExecDriver {
@@ -71,7 +71,18 @@ pub struct ExecDriver {
 }
 
 /// What a program said of each cluster that it looked at.
-type Seen<T> = Vec<(ClusterUuid, Result<T, DriverError>)>;
+type ByCluster<T> = Vec<(ClusterUuid, Result<T, DriverError>)>;
+
+/// A run of the program for one cluster.
+struct OneCall<'a> {
+    environment: Vec<(String, OsString)>,
+    request: Value,
+    limit: Duration,
+    cancel: &'a CancellationToken,
+    progress: &'a dyn ProgressSink,
+    /// Whose token is masked in everything that the program writes.
+    context: &'a RequestContext,
+}
 
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -110,7 +121,7 @@ impl ExecDriver {
     }
 
     /// One call for one cluster; `word` is its name in the request.
-    async fn call<T: Brought>(
+    async fn call<T: FromResult>(
         &self,
         about: &DriverCall<'_>,
         word: &str,
@@ -120,7 +131,6 @@ impl ExecDriver {
             .time_left
             .map_or(self.spec.timeout, |left| left.min(self.spec.timeout));
         let operation = about.operation.as_str();
-        let mut heard = Heard::new(about.progress, [token(about.context)]);
         // Dropped after the program has ended, however that comes about.
         let ca_files = self.ca_files(about).await?;
         let mut environment = self.environment([
@@ -131,15 +141,29 @@ impl ExecDriver {
         if let Some(files) = &ca_files {
             environment.push(("MAGNUM_CA_DIR".to_owned(), files.directory().into()));
         }
-        let run = self.run(environment, request, limit, &about.cancel);
-        self.finish(run, &mut heard).await?;
-        match (heard.outcome.take(), heard.seen.is_empty()) {
+        let call = OneCall {
+            environment,
+            request,
+            limit,
+            cancel: &about.cancel,
+            progress: about.progress,
+            context: about.context,
+        };
+        self.one(call).await
+    }
+
+    /// Runs the program for one cluster, and returns the one result that it may have.
+    async fn one<T: FromResult>(&self, call: OneCall<'_>) -> Result<T, DriverError> {
+        let mut transcript = Transcript::new(call.progress, [token(call.context)]);
+        let run = self.run(call.environment, call.request, call.limit, call.cancel);
+        self.finish(run, &mut transcript).await?;
+        match (transcript.outcome.take(), transcript.seen.is_empty()) {
             (Some(outcome), true) => outcome,
             (_, false) => Err(DriverError::Permanent(format!(
                 "{} broke the protocol: only an answer to observe, health or monitor names its cluster",
                 self.who
             ))),
-            (None, true) => Err(self.silent(&heard)),
+            (None, true) => Err(self.without_result(&transcript)),
         }
     }
 
@@ -194,19 +218,23 @@ impl ExecDriver {
     }
 
     /// Runs the program; an end that is an error of its own is returned, unless the program named its error.
-    async fn finish<T: Brought>(&self, run: Run<'_>, heard: &mut Heard<'_, T>) -> Result<(), DriverError> {
+    async fn finish<T: FromResult>(
+        &self,
+        run: Run<'_>,
+        transcript: &mut Transcript<'_, T>,
+    ) -> Result<(), DriverError> {
         let limit = run.limit;
-        let end = run.listen(heard).await.map_err(|error| {
+        let end = run.listen(transcript).await.map_err(|error| {
             DriverError::Transient(format!("cannot start a guard for {}: {error}", self.who))
         })?;
         let checked = Ended {
             end: &end,
             who: &self.who,
-            last_complaint: heard.last_complaint.as_deref(),
+            last_stderr_line: transcript.last_stderr_line.as_deref(),
             limit,
         }
         .check();
-        match (checked, &heard.outcome) {
+        match (checked, &transcript.outcome) {
             (Err(DriverError::Cancelled), _) => Err(DriverError::Cancelled),
             (Err(_), Some(Err(said))) => Err(said.clone()),
             (checked, _) => checked,
@@ -214,22 +242,28 @@ impl ExecDriver {
     }
 
     /// Asks about many clusters in one call that changes nothing.
-    async fn look<T: Brought>(&self, call: &str, clusters: &[ClusterRef]) -> Result<Seen<T>, DriverError> {
-        let mut heard = Heard::new(&NoProgress, [None]);
+    async fn look<T: FromResult>(
+        &self,
+        call: &str,
+        clusters: &[ClusterRef],
+    ) -> Result<ByCluster<T>, DriverError> {
+        let mut transcript = Transcript::new(&NoProgress, [None]);
         let environment = self.environment([("MAGNUM_CALL", call)]);
         let request = protocol::look_request(call, clusters, &self.settings);
         // Nobody asks a look to stop half-way; dropping the future does.
         let never = CancellationToken::new();
         let run = self.run(environment, request, self.spec.observe_timeout, &never);
-        self.finish(run, &mut heard).await?;
-        match heard.outcome.take() {
+        self.finish(run, &mut transcript).await?;
+        match transcript.outcome.take() {
             Some(Err(error)) => Err(error),
             Some(Ok(_)) => Err(DriverError::Permanent(format!(
                 "{} broke the protocol: an answer to {call} names its cluster",
                 self.who
             ))),
-            None if heard.seen.is_empty() && !clusters.is_empty() => Err(self.silent(&heard)),
-            None => Ok(heard.seen),
+            None if transcript.seen.is_empty() && !clusters.is_empty() => {
+                Err(self.without_result(&transcript))
+            }
+            None => Ok(transcript.seen),
         }
     }
 
@@ -252,11 +286,11 @@ impl ExecDriver {
         }
     }
 
-    fn silent<T>(&self, heard: &Heard<'_, T>) -> DriverError {
+    fn without_result<T>(&self, transcript: &Transcript<'_, T>) -> DriverError {
         Ended {
             end: &process::End::Exited(0),
             who: &self.who,
-            last_complaint: heard.last_complaint.as_deref(),
+            last_stderr_line: transcript.last_stderr_line.as_deref(),
             limit: self.spec.timeout,
         }
         .silent()

@@ -4,7 +4,7 @@ use magnum_common::ids::NodeGroupUuid;
 use magnum_driver_api::{GroupUtilisation, Utilisation, UtilisationReport};
 use serde::Deserialize;
 
-use super::protocol::Brought;
+use super::protocol::FromResult;
 
 /// The word of the call.
 pub const MONITOR: &str = "monitor";
@@ -62,17 +62,17 @@ impl From<UtilisationLine> for UtilisationReport {
     }
 }
 
-impl Brought for UtilisationReport {
+impl FromResult for UtilisationReport {
     type Line = UtilisationLine;
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::protocol::Answer;
+    use super::super::protocol::OutputLine;
     use super::*;
 
-    fn read(result: &str) -> Result<Answer<UtilisationReport>, String> {
-        Answer::read(&format!(r#"{{"cluster": "c-1", "result": {result}}}"#))
+    fn read(result: &str) -> Result<OutputLine<UtilisationReport>, String> {
+        OutputLine::read(&format!(r#"{{"cluster": "c-1", "result": {result}}}"#))
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
                 },
             }],
         };
-        assert_eq!(seen, Ok(Answer::Observed("c-1".into(), Ok(report))));
+        assert_eq!(seen, Ok(OutputLine::Observed("c-1".into(), Ok(report))));
     }
 
     #[test]

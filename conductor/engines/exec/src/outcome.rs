@@ -16,7 +16,7 @@ pub struct Ended<'a> {
     /// Driver, version and program, for people.
     pub who: &'a str,
     /// The last line on standard error.
-    pub last_complaint: Option<&'a str>,
+    pub last_stderr_line: Option<&'a str>,
     /// The limit it ran under.
     pub limit: Duration,
 }
@@ -28,16 +28,16 @@ impl Ended<'_> {
         match self.end {
             End::Exited(0) => Ok(()),
             End::Exited(TRY_AGAIN) => Err(DriverError::Transient(
-                self.with_complaint(format!("{who} asks to be tried again later")),
+                self.with_stderr_line(format!("{who} asks to be tried again later")),
             )),
             End::Exited(code) => Err(DriverError::Permanent(
-                self.with_complaint(format!("{who} failed with exit code {code}")),
+                self.with_stderr_line(format!("{who} failed with exit code {code}")),
             )),
             // It may have been the machine: no memory, a shutdown. Tried again as often as the options say.
             End::Killed(signal) => Err(DriverError::Transient(
-                self.with_complaint(format!("{who} was killed by signal {signal}")),
+                self.with_stderr_line(format!("{who} was killed by signal {signal}")),
             )),
-            End::TimedOut => Err(DriverError::Permanent(self.with_complaint(format!(
+            End::TimedOut => Err(DriverError::Permanent(self.with_stderr_line(format!(
                 "{who} did not end within {} seconds and was stopped",
                 self.limit.as_secs_f64().ceil()
             )))),
@@ -54,14 +54,14 @@ impl Ended<'_> {
 
     /// The error for a program that ended well without saying how it went.
     pub fn silent(&self) -> DriverError {
-        DriverError::Permanent(self.with_complaint(format!(
+        DriverError::Permanent(self.with_stderr_line(format!(
             "{} ended without a line that holds a result or an error",
             self.who
         )))
     }
 
-    fn with_complaint(&self, text: String) -> String {
-        match self.last_complaint {
+    fn with_stderr_line(&self, text: String) -> String {
+        match self.last_stderr_line {
             Some(line) => format!("{text}: {line}"),
             None => text,
         }
@@ -87,7 +87,7 @@ mod tests {
         Ended {
             end,
             who: "driver disk 1.0.0 (driver.py)",
-            last_complaint: Some("no space"),
+            last_stderr_line: Some("no space"),
             limit: Duration::from_secs(60),
         }
         .check()

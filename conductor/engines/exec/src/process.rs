@@ -75,7 +75,7 @@ pub trait Listener: Send {
     /// A line of standard output; an error stops the program.
     fn answer(&mut self, line: &str) -> Result<(), String>;
     /// A line of standard error.
-    fn complaint(&mut self, line: &str);
+    fn stderr_line(&mut self, line: &str);
 }
 
 impl Run<'_> {
@@ -85,7 +85,7 @@ impl Run<'_> {
         let mut group = Group::of(&child);
         let mut stdin = child.stdin.take();
         let mut answers = Lines::new(child.stdout.take(), MAX_LINE, MAX_OUTPUT);
-        let mut complaints = Lines::new(child.stderr.take(), MAX_ERROR_LINE, usize::MAX).cutting();
+        let mut stderr_lines = Lines::new(child.stderr.take(), MAX_ERROR_LINE, usize::MAX).cutting();
 
         let mut request = self.request.to_string();
         request.push('\n');
@@ -119,13 +119,13 @@ impl Run<'_> {
                     Ok(None) => {}
                     Err(TooMuch) => break End::Flood,
                 },
-                line = complaints.next(), if !complaints.at_end() => if let Ok(Some(line)) = line {
-                    listener.complaint(&line);
+                line = stderr_lines.next(), if !stderr_lines.at_end() => if let Ok(Some(line)) = line {
+                    listener.stderr_line(&line);
                 },
                 status = child.wait() => {
                     group.kill();
                     let end = ended(status?);
-                    break match drain(&mut answers, &mut complaints, listener).await {
+                    break match drain(&mut answers, &mut stderr_lines, listener).await {
                         Some(worse) if matches!(end, End::Exited(_)) => worse,
                         _ => end,
                     };
@@ -137,8 +137,8 @@ impl Run<'_> {
             self.stop(&mut child, &mut group).await;
             // The last words on standard error often tell what it hung on.
             let _ = timeout(DRAIN, async {
-                while let Ok(Some(line)) = complaints.next().await {
-                    listener.complaint(&line);
+                while let Ok(Some(line)) = stderr_lines.next().await {
+                    listener.stderr_line(&line);
                 }
             })
             .await;
@@ -208,12 +208,12 @@ fn is_signal(number: i32) -> bool {
 /// Reads what is left in the pipes of a program that has ended.
 async fn drain(
     answers: &mut Lines<tokio::process::ChildStdout>,
-    complaints: &mut Lines<tokio::process::ChildStderr>,
+    stderr_lines: &mut Lines<tokio::process::ChildStderr>,
     listener: &mut dyn Listener,
 ) -> Option<End> {
     let reading = async {
-        while let Ok(Some(line)) = complaints.next().await {
-            listener.complaint(&line);
+        while let Ok(Some(line)) = stderr_lines.next().await {
+            listener.stderr_line(&line);
         }
         loop {
             match answers.next().await {

@@ -202,19 +202,19 @@ pub(super) fn context(context: &RequestContext) -> Value {
     })
 }
 
-/// What the key `result` of an answer brings, by what was asked for.
-pub trait Brought: Sized + Send {
+/// A type that the key `result` of a program's output becomes, by what was asked for.
+pub trait FromResult: Sized + Send {
     /// How it is written.
     type Line: DeserializeOwned + Into<Self>;
 }
 
-impl Brought for DriverReport {
+impl FromResult for DriverReport {
     type Line = ReportLine;
 }
 
 /// One line of a program's answer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer<T> {
+pub enum OutputLine<T> {
     /// How far it is.
     Progress(Progress),
     /// The outcome of a call for one cluster.
@@ -223,10 +223,10 @@ pub enum Answer<T> {
     Observed(ClusterUuid, Result<T, DriverError>),
 }
 
-impl<T: Brought> Answer<T> {
+impl<T: FromResult> OutputLine<T> {
     /// Reads a line. The error is for the driver's author and says what is wrong with the line.
     pub fn read(line: &str) -> Result<Self, String> {
-        let line: AnswerLine<T::Line> = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let line: RawLine<T::Line> = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let cluster = line.cluster;
         let outcome = match (line.progress, line.result, line.error) {
             (Some(text), None, None) if line.class.is_none() && cluster.is_none() => {
@@ -261,7 +261,7 @@ pub(super) fn error_of(text: String, class: Option<Class>) -> DriverError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AnswerLine<R> {
+struct RawLine<R> {
     progress: Option<String>,
     percent: Option<f64>,
     result: Option<R>,
@@ -370,44 +370,48 @@ impl From<NodeGroupLine> for NodeGroupChanges {
 mod tests {
     use super::*;
 
-    type Answer = super::Answer<DriverReport>;
+    type OutputLine = super::OutputLine<DriverReport>;
 
     #[test]
     fn progress_a_result_and_an_error_are_told_apart() {
-        let progress = Answer::read(r#"{"progress": "node 1 of 3", "percent": 33.4}"#).unwrap();
+        let progress = OutputLine::read(r#"{"progress": "node 1 of 3", "percent": 33.4}"#).unwrap();
         assert_eq!(
             progress,
-            Answer::Progress(Progress {
+            OutputLine::Progress(Progress {
                 text: "node 1 of 3".into(),
                 percent: Some(33)
             })
         );
-        let done = Answer::read(r#"{"result": {"cluster": {"status": "CREATE_COMPLETE"}}}"#).unwrap();
+        let done = OutputLine::read(r#"{"result": {"cluster": {"status": "CREATE_COMPLETE"}}}"#).unwrap();
         assert_eq!(
             done,
-            Answer::Ended(Ok(DriverReport::status(ClusterStatus::CreateComplete)))
+            OutputLine::Ended(Ok(DriverReport::status(ClusterStatus::CreateComplete)))
         );
-        let full = Answer::read(r#"{"error": "no room", "class": "transient"}"#).unwrap();
-        assert_eq!(full, Answer::Ended(Err(DriverError::Transient("no room".into()))));
-        let plain = Answer::read(r#"{"error": "bad flavor"}"#).unwrap();
+        let full = OutputLine::read(r#"{"error": "no room", "class": "transient"}"#).unwrap();
+        assert_eq!(
+            full,
+            OutputLine::Ended(Err(DriverError::Transient("no room".into())))
+        );
+        let plain = OutputLine::read(r#"{"error": "bad flavor"}"#).unwrap();
         assert_eq!(
             plain,
-            Answer::Ended(Err(DriverError::Permanent("bad flavor".into())))
+            OutputLine::Ended(Err(DriverError::Permanent("bad flavor".into())))
         );
     }
 
     #[test]
     fn an_empty_result_changes_nothing() {
-        let done = Answer::read(r#"{"result": {}}"#).unwrap();
-        assert_eq!(done, Answer::Ended(Ok(DriverReport::default())));
+        let done = OutputLine::read(r#"{"result": {}}"#).unwrap();
+        assert_eq!(done, OutputLine::Ended(Ok(DriverReport::default())));
     }
 
     #[test]
     fn what_was_seen_names_its_cluster() {
-        let seen = Answer::read(r#"{"cluster": "c-1", "error": "gone", "class": "not_supported"}"#).unwrap();
+        let seen =
+            OutputLine::read(r#"{"cluster": "c-1", "error": "gone", "class": "not_supported"}"#).unwrap();
         assert_eq!(
             seen,
-            Answer::Observed("c-1".into(), Err(DriverError::NotSupported("gone".into())))
+            OutputLine::Observed("c-1".into(), Err(DriverError::NotSupported("gone".into())))
         );
     }
 
@@ -429,7 +433,7 @@ mod tests {
             ("{}", "a line holds either"),
             ("[]", "invalid"),
         ] {
-            let reason = Answer::read(line).unwrap_err();
+            let reason = OutputLine::read(line).unwrap_err();
             assert!(reason.contains(word), "{line}: {reason}");
         }
     }

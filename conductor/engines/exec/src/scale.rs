@@ -4,7 +4,7 @@ use magnum_driver_api::{DriverCall, Shrinking};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::protocol::{self, Brought};
+use super::protocol::{self, FromResult};
 
 /// The word of the call.
 pub const SCALE: &str = "scale";
@@ -35,7 +35,7 @@ impl From<NodesLine> for Vec<String> {
     }
 }
 
-impl Brought for Vec<String> {
+impl FromResult for Vec<String> {
     type Line = NodesLine;
 }
 
@@ -45,17 +45,17 @@ mod tests {
 
     use super::*;
 
-    type Answer = protocol::Answer<Vec<String>>;
+    type OutputLine = protocol::OutputLine<Vec<String>>;
 
     #[test]
     fn a_choice_is_a_list_of_names() {
-        let some = Answer::read(r#"{"result": {"nodes": ["b", "a"]}}"#).unwrap();
-        assert_eq!(some, Answer::Ended(Ok(vec!["b".into(), "a".into()])));
-        let none = Answer::read(r#"{"result": {"nodes": []}}"#).unwrap();
-        assert_eq!(none, Answer::Ended(Ok(Vec::new())));
-        let failed = Answer::read(r#"{"error": "the cloud is busy", "class": "transient"}"#).unwrap();
+        let some = OutputLine::read(r#"{"result": {"nodes": ["b", "a"]}}"#).unwrap();
+        assert_eq!(some, OutputLine::Ended(Ok(vec!["b".into(), "a".into()])));
+        let none = OutputLine::read(r#"{"result": {"nodes": []}}"#).unwrap();
+        assert_eq!(none, OutputLine::Ended(Ok(Vec::new())));
+        let failed = OutputLine::read(r#"{"error": "the cloud is busy", "class": "transient"}"#).unwrap();
         let busy = DriverError::Transient("the cloud is busy".into());
-        assert_eq!(failed, Answer::Ended(Err(busy)));
+        assert_eq!(failed, OutputLine::Ended(Err(busy)));
     }
 
     #[test]
@@ -66,7 +66,7 @@ mod tests {
             (r#"{"result": {"nodes": [], "why": "x"}}"#, "unknown field `why`"),
             (r#"{"result": {"cluster": {}}}"#, "unknown field `cluster`"),
         ] {
-            let reason = Answer::read(line).unwrap_err();
+            let reason = OutputLine::read(line).unwrap_err();
             assert!(reason.contains(word), "{line}: {reason}");
         }
     }

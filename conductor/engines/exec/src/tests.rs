@@ -324,7 +324,7 @@ async fn a_flood_is_a_permanent_error() {
 
 #[tokio::test]
 async fn a_flood_on_standard_error_is_cut_and_harms_nothing() {
-    let it = script("yes complaint | head -n 20000 >&2; echo '{\"result\": {}}'");
+    let it = script("yes warning | head -n 20000 >&2; echo '{\"result\": {}}'");
     it.create().await.unwrap();
 }
 

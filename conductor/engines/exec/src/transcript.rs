@@ -1,15 +1,14 @@
-//! Listening to a driver's program: what it answers is kept, what it complains about is logged, and its secrets
-//! leave both.
+//! What a driver's program writes: results are kept, standard error is logged, and secrets are masked in both.
 
 use magnum_common::ids::ClusterUuid;
 use magnum_driver_api::{DriverError, Progress, ProgressSink};
 
 use super::outcome::quote;
 use super::process::{Listener, MAX_LOGGED};
-use super::protocol::{Answer, Brought};
+use super::protocol::{FromResult, OutputLine};
 
-/// What a program said so far.
-pub(super) struct Heard<'a, T> {
+/// What a program has written so far.
+pub(super) struct Transcript<'a, T> {
     progress: &'a dyn ProgressSink,
     secrets: Vec<String>,
     /// Its one result or error.
@@ -17,12 +16,12 @@ pub(super) struct Heard<'a, T> {
     /// Its answers to a look, by cluster.
     pub(super) seen: Vec<(ClusterUuid, Result<T, DriverError>)>,
     /// Its last line on standard error.
-    pub(super) last_complaint: Option<String>,
-    complaints: usize,
+    pub(super) last_stderr_line: Option<String>,
+    stderr_lines: usize,
 }
 
-impl<'a, T> Heard<'a, T> {
-    /// Nothing yet; `secrets` are blotted out of everything that will be.
+impl<'a, T> Transcript<'a, T> {
+    /// Nothing yet; `secrets` are masked of everything that will be.
     pub(super) fn new(
         progress: &'a dyn ProgressSink,
         secrets: impl IntoIterator<Item = Option<String>>,
@@ -36,8 +35,8 @@ impl<'a, T> Heard<'a, T> {
                 .collect(),
             outcome: None,
             seen: Vec::new(),
-            last_complaint: None,
-            complaints: 0,
+            last_stderr_line: None,
+            stderr_lines: 0,
         }
     }
 
@@ -53,36 +52,38 @@ impl<'a, T> Heard<'a, T> {
     }
 }
 
-impl<T: Brought> Listener for Heard<'_, T> {
+impl<T: FromResult> Listener for Transcript<'_, T> {
     fn answer(&mut self, line: &str) -> Result<(), String> {
         let line = self.clean(line);
         if line.trim().is_empty() {
             return Ok(());
         }
-        match Answer::read(&line).map_err(|reason| format!("{} ({reason})", quote(&line)))? {
-            Answer::Progress(Progress { text, percent }) => self.progress.report(Progress { text, percent }),
-            Answer::Ended(_) if self.outcome.is_some() => {
+        match OutputLine::read(&line).map_err(|reason| format!("{} ({reason})", quote(&line)))? {
+            OutputLine::Progress(Progress { text, percent }) => {
+                self.progress.report(Progress { text, percent })
+            }
+            OutputLine::Ended(_) if self.outcome.is_some() => {
                 return Err(format!("{} (a second result or error)", quote(&line)));
             }
-            Answer::Ended(outcome) => self.outcome = Some(outcome),
-            Answer::Observed(cluster, outcome) => self.seen.push((cluster, outcome)),
+            OutputLine::Ended(outcome) => self.outcome = Some(outcome),
+            OutputLine::Observed(cluster, outcome) => self.seen.push((cluster, outcome)),
         }
         Ok(())
     }
 
-    fn complaint(&mut self, line: &str) {
+    fn stderr_line(&mut self, line: &str) {
         let line = self.clean(line);
         if line.trim().is_empty() {
             return;
         }
-        self.complaints += 1;
-        if self.complaints <= MAX_LOGGED {
+        self.stderr_lines += 1;
+        if self.stderr_lines <= MAX_LOGGED {
             tracing::info!("driver: {line}");
-        } else if self.complaints == MAX_LOGGED + 1 {
+        } else if self.stderr_lines == MAX_LOGGED + 1 {
             tracing::warn!(
                 "the driver's program writes more than {MAX_LOGGED} lines to standard error; the rest is left out"
             );
         }
-        self.last_complaint = Some(line);
+        self.last_stderr_line = Some(line);
     }
 }
