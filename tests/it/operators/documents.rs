@@ -37,10 +37,10 @@ use How::{As, AsWritten, Service};
 const HOW: &[(&str, How)] = &[
     // README.md
     (
-        "cargo run --release --bin magnum-dev -- demo",
+        "cargo run --profile demo --bin magnum-dev -- demo",
         As("magnum-dev demo --node-delay-ms 50"),
     ),
-    ("cargo run --release --bin magnum-dev -- serve", Service),
+    ("cargo run --profile demo --bin magnum-dev -- serve", Service),
     // A run inside of a run would not end. What is missing, it says without one.
     ("tests/run", As("tests/run --check")),
     ("tests/run --quick", As("tests/run --quick --check")),

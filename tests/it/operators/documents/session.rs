@@ -166,7 +166,7 @@ impl Session {
             "magnum-conductor" => ("magnum-conductor", &[], http(self.admin, "readiness")),
             "magnum-api" => ("magnum-api", &[], http(self.api, "healthcheck")),
             // The port of the document may be taken on this machine.
-            "cargo run --release --bin magnum-dev -- serve" => (
+            "cargo run --profile demo --bin magnum-dev -- serve" => (
                 "magnum-dev",
                 &["serve", "--port", "0"],
                 Ready::Log("stop with Ctrl-C".into()),
