@@ -29,22 +29,34 @@ macro_rules! lock_by_uuid {
 }
 
 /// Locks a cluster's row until the transaction ends. `false`: there is no such cluster.
+///
+/// # Errors
+/// The database failed.
 pub fn cluster(conn: &mut AnyConnection, uuid: &ClusterUuid) -> Result<bool, DbError> {
     lock_by_uuid!(conn, cluster: i32, uuid.as_str())
 }
 
 /// Locks a template's row until the transaction ends. `false`: there is no such template.
+///
+/// # Errors
+/// The database failed.
 pub fn cluster_template(conn: &mut AnyConnection, uuid: &TemplateUuid) -> Result<bool, DbError> {
     lock_by_uuid!(conn, cluster_template: i32, uuid.as_str())
 }
 
 /// Locks an operation's row until the transaction ends. `false`: there is no such operation.
+///
+/// # Errors
+/// The database failed.
 pub fn operation(conn: &mut AnyConnection, uuid: &OperationId) -> Result<bool, DbError> {
     lock_by_uuid!(conn, conductor_operation: i64, uuid.as_str())
 }
 
 /// Locks a project's row until the transaction ends: requests of one project that have to come one after the other.
 /// `false`: it has none yet, see [`super::write::cluster_reservations::insert_project`].
+///
+/// # Errors
+/// The database failed.
 pub fn project(conn: &mut AnyConnection, project_id: &str) -> Result<bool, DbError> {
     let row = conductor_project::table
         .filter(conductor_project::project_id.eq(project_id))

@@ -133,11 +133,17 @@ pub async fn check(database: &Database) -> Result<(), DbError> {
 }
 
 /// [`upgrade`] on a connection that the caller has: for tests and embedded use.
+///
+/// # Errors
+/// The database failed.
 pub fn upgrade_on(conn: &mut AnyConnection) -> Result<Report, DbError> {
     exclusively(conn, upgrade_locked)
 }
 
 /// [`version`] on a connection that the caller has.
+///
+/// # Errors
+/// The database failed.
 pub fn read_version(conn: &mut AnyConnection) -> Result<Version, DbError> {
     let magnum = magnum::found(conn)?.into_stamp();
     let (conductor, pending) = conductor::state(conn)?;

@@ -32,6 +32,9 @@ pub const SUPERSEDED: &str = "The cluster is being deleted; this operation was s
 pub const STOPPED: &str = "An operator stopped this operation.";
 
 /// Writes what a driver call returned, and moves the operation on.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn driver_returned(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -93,6 +96,9 @@ pub fn driver_returned(
 }
 
 /// Ends an operation that was given up.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn failed(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -124,6 +130,9 @@ pub fn failed(
 
 /// Ends an operation at a step boundary: because a delete goes ahead, which then owns the cluster's status, or because
 /// an operator said so, which leaves a failed cluster.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn stopped(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -154,6 +163,9 @@ pub fn stopped(
 }
 
 /// Ends a deletion of a node group that is not there any more: it has what it wants.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn group_gone(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -167,6 +179,9 @@ pub fn group_gone(
 }
 
 /// Ends an operation whose cluster is not there any more: a delete has what it wants, others have nothing to do.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn cluster_gone(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -196,6 +211,9 @@ pub fn cluster_gone(
 /// The status sync saw a cluster reach `status`, and has written that (compare-and-set) in this transaction:
 /// settles the operation that waited for it, marks node groups that were left in progress, and removes the rows
 /// of a deleted cluster. Returns the operation settled. Does nothing while the status is `*_IN_PROGRESS`.
+///
+/// # Errors
+/// The database failed.
 pub fn observed(
     conn: &mut AnyConnection,
     cluster: &ClusterUuid,
@@ -239,6 +257,9 @@ pub fn observed(
 
 /// Ends an operation that nobody works on (its deadline passed, its driver is nowhere, an operator discards it).
 /// `Stale` when somebody does, meanwhile.
+///
+/// # Errors
+/// The database failed, or a row of the journal cannot be read.
 pub fn give_up(
     conn: &mut AnyConnection,
     operation: &Operation,
@@ -270,6 +291,9 @@ pub fn give_up(
 }
 
 /// Cancels an operation that was not running, because a delete goes ahead.
+///
+/// # Errors
+/// The database failed.
 pub fn supersede(
     conn: &mut AnyConnection,
     row: i64,

@@ -73,6 +73,9 @@ pub struct Event<'a> {
 }
 
 /// Appends an event.
+///
+/// # Errors
+/// The database failed.
 pub fn append(conn: &mut AnyConnection, event: &Event<'_>) -> Result<(), JournalError> {
     use schema::conductor_operation_event::dsl as e;
     let now = magnum_db::now_ms_expr(conn);

@@ -120,6 +120,9 @@ const ITS_TURN: &str = "NOT EXISTS (SELECT 1 FROM conductor_operation o \
           OR (o.id < conductor_operation.id AND o.state IN ('queued', 'running', 'retrying', 'observing'))))";
 
 /// Operations that may be claimed now by a conductor that has `drivers` loaded, oldest first.
+///
+/// # Errors
+/// The database failed.
 pub fn candidates(
     conn: &mut AnyConnection,
     drivers: &[String],
@@ -156,6 +159,9 @@ pub(super) fn candidate(conn: &mut AnyConnection, uuid: &str) -> Result<Candidat
 /// Takes a candidate, if it still is one. To be run in a transaction of its own.
 ///
 /// `sent` is a moment before the transaction began. `None`: somebody else was faster.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn claim(
     conn: &mut AnyConnection,
     candidate: &Candidate,
@@ -223,6 +229,9 @@ pub struct Fenced {
 ///
 /// First statement of every transaction that writes for a worker: nobody can take the lease, and no delete can
 /// ask for a stop, between this and the commit.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn fence(conn: &mut AnyConnection, lease: &Lease) -> Result<Fenced, JournalError> {
     let now = db::now_ms_expr(conn);
     let held = diesel::update(held!(lease))
@@ -239,6 +248,9 @@ pub fn fence(conn: &mut AnyConnection, lease: &Lease) -> Result<Fenced, JournalE
 }
 
 /// Prolongs the lease by its term. `false`: it is lost.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn renew(conn: &mut AnyConnection, lease: &Lease) -> Result<bool, JournalError> {
     let expires = db::now_plus_ms_expr(millis(lease.term));
     let renewed = diesel::update(held!(lease))
@@ -248,6 +260,9 @@ pub fn renew(conn: &mut AnyConnection, lease: &Lease) -> Result<bool, JournalErr
 }
 
 /// Gives the lease back before its end, so that another conductor can go on at once.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn release(conn: &mut AnyConnection, lease: &Lease) -> Result<(), JournalError> {
     fence(conn, lease)?;
     diesel::update(op::conductor_operation.filter(op::id.eq(lease.row)))
@@ -258,6 +273,9 @@ pub fn release(conn: &mut AnyConnection, lease: &Lease) -> Result<(), JournalErr
 
 /// When the next operation becomes claimable by time alone, in milliseconds from now: a due retry or an expiring
 /// lease. `None`: nothing is waiting for a time.
+///
+/// # Errors
+/// The database failed.
 pub fn next_due_in_ms(conn: &mut AnyConnection) -> Result<Option<i64>, JournalError> {
     let now = db::now_ms(conn)?;
     let retry: Option<i64> = op::conductor_operation

@@ -45,6 +45,9 @@ pub async fn run(services: OperationServices, shutdown: CancellationToken) {
 }
 
 /// One pass.
+///
+/// # Errors
+/// The database failed.
 pub async fn pass(services: &OperationServices) -> Result<(), JournalError> {
     let late = services
         .db

@@ -57,6 +57,9 @@ impl Announcer {
     }
 
     /// Announces once.
+    ///
+    /// # Errors
+    /// The database failed.
     pub async fn announce(&self) -> Result<(), DbError> {
         let rows = rows(&self.registry.current());
         let (me, host, keep) = (self.me.clone(), self.host.clone(), self.keep);

@@ -82,6 +82,9 @@ impl CertificateRemoval {
     }
 
     /// Removes what is due. Returns how many are gone.
+    ///
+    /// # Errors
+    /// The database failed.
     pub async fn pass(&self) -> Result<usize, JournalError> {
         let mut removed = 0;
         let own = self.certificates.kind();

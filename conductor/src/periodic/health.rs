@@ -139,6 +139,9 @@ impl HealthCheck {
     }
 
     /// Looks at everything that is due. Returns how many clusters that were.
+    ///
+    /// # Errors
+    /// The database failed.
     pub async fn round(&self, shutdown: &CancellationToken) -> Result<usize, DbError> {
         let mut looked_at = 0;
         while !shutdown.is_cancelled() {
@@ -167,6 +170,9 @@ impl HealthCheck {
 
     /// Takes up clusters that are new. The first are due at once; when there are many, as after an upgrade, each further
     /// batch is due at a moment of its own.
+    ///
+    /// # Errors
+    /// The database failed.
     pub async fn add_missing(&self) -> Result<(), DbError> {
         let (batch, interval) = (self.poller.pace.batch, self.poller.pace.interval);
         let limit = u32::try_from(batch).unwrap_or(u32::MAX);
@@ -184,6 +190,9 @@ impl HealthCheck {
 
     /// Makes the health of clusters unknown that no conductor has asked about for long: none has their driver. Returns
     /// how many that were.
+    ///
+    /// # Errors
+    /// The database failed.
     pub async fn give_up(&self) -> Result<usize, DbError> {
         let (silence, pace) = (self.timing.silence, self.poller.pace);
         let limit = i64::try_from(pace.batch).unwrap_or(i64::MAX);

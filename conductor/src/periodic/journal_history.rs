@@ -36,6 +36,9 @@ pub async fn run(db: Database, history: Duration, shutdown: CancellationToken) {
 }
 
 /// Walks the journal once, `window` rows at a time. Returns how many operations were removed.
+///
+/// # Errors
+/// The database failed, or a row of the journal cannot be read.
 pub async fn pass(db: &Database, history: Duration, window: i64) -> Result<usize, JournalError> {
     let history_ms = i64::try_from(history.as_millis()).unwrap_or(i64::MAX);
     let (mut removed, mut next) = (0, Some(0));

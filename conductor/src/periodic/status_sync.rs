@@ -99,6 +99,9 @@ impl StatusSync {
     }
 
     /// Looks at everything that is due. Returns how many clusters that were.
+    ///
+    /// # Errors
+    /// The database failed.
     pub async fn round(&self, shutdown: &CancellationToken) -> Result<usize, DbError> {
         let mut looked_at = 0;
         while !shutdown.is_cancelled() {

@@ -72,6 +72,9 @@ fn clip(mut text: String, longest: usize) -> String {
 }
 
 /// Replaces this conductor's rows, and removes those that nobody renewed for `stale`.
+///
+/// # Errors
+/// The database failed.
 pub fn announce(
     conn: &mut AnyConnection,
     me: &ConductorId,
@@ -108,6 +111,9 @@ pub fn announce(
 }
 
 /// Removes this conductor's rows: it ends.
+///
+/// # Errors
+/// The database failed.
 pub fn withdraw(conn: &mut AnyConnection, me: &ConductorId) -> Result<(), DbError> {
     diesel::delete(d::conductor_driver.filter(d::conductor.eq(me.as_str()))).execute(conn)?;
     Ok(())

@@ -12,11 +12,17 @@ use crate::workflows::DriverRef;
 use schema::conductor_cluster_driver::dsl as d;
 
 /// The driver that built the cluster; none for clusters of a Python conductor.
+///
+/// # Errors
+/// The database failed.
 pub fn find(conn: &mut AnyConnection, cluster: &ClusterUuid) -> Result<Option<DriverRef>, DbError> {
     Ok(find_many(conn, &[cluster.as_str()])?.remove(cluster.as_str()))
 }
 
 /// The drivers of many clusters at once.
+///
+/// # Errors
+/// The database failed.
 pub fn find_many(conn: &mut AnyConnection, clusters: &[&str]) -> Result<HashMap<String, DriverRef>, DbError> {
     let found = cluster_drivers::of_clusters(conn, clusters)?.into_iter();
     Ok(found
@@ -32,6 +38,9 @@ pub fn find_many(conn: &mut AnyConnection, clusters: &[&str]) -> Result<HashMap<
 
 /// Remembers the driver of a cluster. The first one stays: a later call changes nothing. Callers hold the
 /// cluster's operation, so two of them cannot race.
+///
+/// # Errors
+/// The database failed.
 pub fn pin(conn: &mut AnyConnection, cluster: &ClusterUuid, driver: &DriverRef) -> Result<(), DbError> {
     if find(conn, cluster)?.is_some() {
         return Ok(());

@@ -35,6 +35,9 @@ impl StoredHealth {
 }
 
 /// The health of some clusters; those that are gone are left out.
+///
+/// # Errors
+/// The database failed.
 pub fn stored(
     conn: &mut AnyConnection,
     clusters: &[ClusterUuid],
@@ -57,6 +60,9 @@ pub fn stored(
 
 /// Writes `status` and `reasons` over `before`. With a claim, only while `me` holds it. `false`: the row says something
 /// else by now, is gone, or the claim is lost.
+///
+/// # Errors
+/// The database failed.
 pub fn replace(
     conn: &mut AnyConnection,
     claim: Option<(&ConductorId, &HealthClaim)>,

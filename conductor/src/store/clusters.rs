@@ -15,6 +15,9 @@ use crate::workflows::CertificateRefs;
 use schema::cluster::dsl as c;
 
 /// The cluster, whoever it belongs to.
+///
+/// # Errors
+/// The database failed.
 pub fn find(conn: &mut AnyConnection, uuid: &ClusterUuid) -> Result<Option<Cluster>, DbError> {
     c::cluster
         .filter(c::uuid.eq(uuid.as_str()))
@@ -27,6 +30,9 @@ pub fn find(conn: &mut AnyConnection, uuid: &ClusterUuid) -> Result<Option<Clust
 
 /// Many clusters at once, by uuid. A row that cannot be read is left out, with an error in the log: it must not
 /// stop the requests about others.
+///
+/// # Errors
+/// The database failed.
 pub fn find_many(conn: &mut AnyConnection, uuids: &[&str]) -> Result<HashMap<String, Cluster>, DbError> {
     let rows = c::cluster
         .filter(c::uuid.eq_any(uuids))
@@ -44,11 +50,17 @@ pub fn find_many(conn: &mut AnyConnection, uuids: &[&str]) -> Result<HashMap<Str
 }
 
 /// The template, whoever it belongs to: the API has checked that its user may use it.
+///
+/// # Errors
+/// The database failed.
 pub fn template(conn: &mut AnyConnection, uuid: &TemplateUuid) -> Result<Option<ClusterTemplate>, DbError> {
     Ok(templates(conn, &[uuid.as_str()])?.remove(uuid.as_str()))
 }
 
 /// Many templates at once, by uuid.
+///
+/// # Errors
+/// The database failed.
 pub fn templates(
     conn: &mut AnyConnection,
     uuids: &[&str],
@@ -70,6 +82,9 @@ pub fn templates(
 }
 
 /// New clusters, in one statement.
+///
+/// # Errors
+/// The database failed.
 pub fn insert(conn: &mut AnyConnection, clusters: &[Cluster]) -> Result<(), DbError> {
     if clusters.is_empty() {
         return Ok(());
@@ -81,6 +96,9 @@ pub fn insert(conn: &mut AnyConnection, clusters: &[Cluster]) -> Result<(), DbEr
 
 /// Compare-and-set of the status, with its reason. `from: None` does not compare: for a status that is not known.
 /// `false`: the status is another one, or the cluster is gone; nothing was written.
+///
+/// # Errors
+/// The database failed.
 pub fn set_status(
     conn: &mut AnyConnection,
     uuid: &ClusterUuid,
@@ -104,6 +122,9 @@ pub fn set_status(
 }
 
 /// The certificates that the cluster has from now on.
+///
+/// # Errors
+/// The database failed.
 pub fn set_certificates(
     conn: &mut AnyConnection,
     uuid: &ClusterUuid,
@@ -122,6 +143,9 @@ pub fn set_certificates(
 }
 
 /// The template that the cluster follows from now on.
+///
+/// # Errors
+/// The database failed.
 pub fn set_template(
     conn: &mut AnyConnection,
     uuid: &ClusterUuid,
@@ -137,6 +161,9 @@ pub fn set_template(
 }
 
 /// The health a monitor reported, in any status.
+///
+/// # Errors
+/// The database failed.
 pub fn set_health(
     conn: &mut AnyConnection,
     uuid: &ClusterUuid,
@@ -154,6 +181,9 @@ pub fn set_health(
 }
 
 /// What a driver learned about a cluster. Not its status: that is [`set_status`]'s.
+///
+/// # Errors
+/// The database failed.
 pub fn apply(conn: &mut AnyConnection, uuid: &ClusterUuid, changes: &ClusterChanges) -> Result<(), DbError> {
     let set = |change: &Option<String>| change.clone().map(Some);
     let columns = rows::ClusterChanges {
@@ -182,6 +212,9 @@ pub fn apply(conn: &mut AnyConnection, uuid: &ClusterUuid, changes: &ClusterChan
 
 /// Takes a deleted cluster out of the database: certificates (those kept elsewhere are remembered as to be removed),
 /// node groups, the cluster, and what we keep beside it. The journal stays. May be repeated.
+///
+/// # Errors
+/// The database failed.
 pub fn remove(conn: &mut AnyConnection, uuid: &ClusterUuid) -> Result<(), DbError> {
     use schema::conductor_cluster_driver::dsl as d;
     use schema::conductor_cluster_health::dsl as h;

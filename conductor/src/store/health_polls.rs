@@ -68,6 +68,9 @@ fn polled() -> Vec<&'static str> {
 }
 
 /// Gives rows to clusters that have none, first due after `delay`. Returns whether as many as `limit` were added.
+///
+/// # Errors
+/// The database failed.
 pub fn add_missing(conn: &mut AnyConnection, limit: u32, delay: Duration) -> Result<bool, DbError> {
     let statuses: Vec<String> = polled().iter().map(|status| format!("'{status}'")).collect();
     let due = db::now_ms(conn)?.saturating_add(millis(delay));
@@ -89,6 +92,9 @@ pub fn add_missing(conn: &mut AnyConnection, limit: u32, delay: Duration) -> Res
 }
 
 /// Claims clusters that are due and whose driver, when it is known, is one of `drivers`.
+///
+/// # Errors
+/// The database failed.
 pub fn claim(
     conn: &mut AnyConnection,
     me: &ConductorId,
@@ -153,6 +159,9 @@ impl From<ClaimRow> for HealthClaim {
 }
 
 /// Gives clusters back, to be looked at again after `pause`: one statement for all of which the same came.
+///
+/// # Errors
+/// The database failed.
 pub fn give_back(
     conn: &mut AnyConnection,
     me: &ConductorId,
@@ -188,6 +197,9 @@ pub fn give_back(
 }
 
 /// Gives clusters back about which nobody was asked, because this conductor stops: another may ask at once.
+///
+/// # Errors
+/// The database failed.
 pub fn hand_over(
     conn: &mut AnyConnection,
     me: &ConductorId,
@@ -207,6 +219,9 @@ pub fn hand_over(
 
 /// Of these clusters, given with a claim of `me`, those that are still there, and whether that claim is the latest one:
 /// then nobody else has looked at them since. What `me` holds right now counts, whatever its claim.
+///
+/// # Errors
+/// The database failed.
 pub fn latest_is_ours(
     conn: &mut AnyConnection,
     me: &ConductorId,
@@ -239,6 +254,9 @@ fn since(time: RowTime) -> Duration {
 /// Clusters whose driver has not answered for `silence`, and that no conductor has asked about for `overdue` after
 /// they were due: none has the driver. Left out are those that are UNKNOWN already, and those whose row was written
 /// meanwhile: another service may look after their health, or they were in a status that is not polled until a moment ago.
+///
+/// # Errors
+/// The database failed.
 pub fn abandoned(
     conn: &mut AnyConnection,
     silence: Duration,

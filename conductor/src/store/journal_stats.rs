@@ -18,6 +18,9 @@ pub struct StateStats {
 }
 
 /// Open operations by state; a state without any is left out.
+///
+/// # Errors
+/// The database failed.
 pub fn by_state(conn: &mut AnyConnection, states: &[&str]) -> Result<Vec<StateStats>, DbError> {
     let now = db::now_ms(conn)?;
     let rows: Vec<(String, i64, Option<i64>)> = op::conductor_operation

@@ -10,6 +10,9 @@ use magnum_db::{AnyConnection, DbError, schema};
 use schema::x509keypair::dsl as k;
 
 /// The key pair with this uuid.
+///
+/// # Errors
+/// The database failed.
 pub fn find(conn: &mut AnyConnection, uuid: &str) -> Result<Option<X509KeyPair>, DbError> {
     Ok(k::x509keypair
         .filter(k::uuid.eq(uuid))
@@ -20,6 +23,9 @@ pub fn find(conn: &mut AnyConnection, uuid: &str) -> Result<Option<X509KeyPair>,
 }
 
 /// A new key pair. `false`: there is one with this uuid already, and it stays.
+///
+/// # Errors
+/// The database failed.
 pub fn insert_unless_exists(conn: &mut AnyConnection, pair: &X509KeyPair) -> Result<bool, DbError> {
     let row = X509KeyPairRow::from(pair);
     unless_exists(conn, |conn| {
@@ -28,6 +34,9 @@ pub fn insert_unless_exists(conn: &mut AnyConnection, pair: &X509KeyPair) -> Res
 }
 
 /// Removes a key pair, if it is there.
+///
+/// # Errors
+/// The database failed.
 pub fn delete(conn: &mut AnyConnection, uuid: &str) -> Result<(), DbError> {
     diesel::delete(k::x509keypair.filter(k::uuid.eq(uuid))).execute(conn)?;
     Ok(())

@@ -13,6 +13,9 @@ use magnum_driver_api::NodeGroupChanges;
 use schema::nodegroup::dsl as n;
 
 /// The node groups of a cluster, oldest first.
+///
+/// # Errors
+/// The database failed.
 pub fn of(conn: &mut AnyConnection, cluster: &ClusterUuid) -> Result<Vec<NodeGroup>, DbError> {
     n::nodegroup
         .filter(n::cluster_id.eq(cluster.as_str()))
@@ -25,6 +28,9 @@ pub fn of(conn: &mut AnyConnection, cluster: &ClusterUuid) -> Result<Vec<NodeGro
 }
 
 /// The node groups of many clusters in one query. Rows that cannot be read are left out, with an error in the log.
+///
+/// # Errors
+/// The database failed.
 pub fn of_many(
     conn: &mut AnyConnection,
     clusters: &[&str],
@@ -48,6 +54,9 @@ pub fn of_many(
 }
 
 /// New node groups, in one statement.
+///
+/// # Errors
+/// The database failed.
 pub fn insert(conn: &mut AnyConnection, groups: &[NodeGroup]) -> Result<(), DbError> {
     if groups.is_empty() {
         return Ok(());
@@ -58,6 +67,9 @@ pub fn insert(conn: &mut AnyConnection, groups: &[NodeGroup]) -> Result<(), DbEr
 }
 
 /// Compare-and-set of a node count. `false`: the count is another one already.
+///
+/// # Errors
+/// The database failed.
 pub fn set_count(
     conn: &mut AnyConnection,
     uuid: &NodeGroupUuid,
@@ -80,6 +92,9 @@ pub fn set_count(
 }
 
 /// One status for all groups of a cluster, reason cleared.
+///
+/// # Errors
+/// The database failed.
 pub fn set_all_status(
     conn: &mut AnyConnection,
     cluster: &ClusterUuid,
@@ -96,6 +111,9 @@ pub fn set_all_status(
 }
 
 /// One group's status. One that is gone is left alone.
+///
+/// # Errors
+/// The database failed.
 pub fn set_status(
     conn: &mut AnyConnection,
     uuid: &NodeGroupUuid,
@@ -113,6 +131,9 @@ pub fn set_status(
 }
 
 /// Writes the columns in which `after` differs from `before`.
+///
+/// # Errors
+/// The database failed.
 pub fn save(conn: &mut AnyConnection, before: &NodeGroup, after: &NodeGroup) -> Result<(), DbError> {
     let columns = NodeGroupRow::from(after).changes_since(&NodeGroupRow::from(before));
     if columns.is_empty() {
@@ -125,6 +146,9 @@ pub fn save(conn: &mut AnyConnection, before: &NodeGroup, after: &NodeGroup) -> 
 }
 
 /// Which of these uuids belong to a group, of whatever cluster.
+///
+/// # Errors
+/// The database failed.
 pub fn existing(conn: &mut AnyConnection, uuids: &[&str]) -> Result<HashSet<String>, DbError> {
     let found: Vec<Option<String>> = n::nodegroup
         .filter(n::uuid.eq_any(uuids))
@@ -134,6 +158,9 @@ pub fn existing(conn: &mut AnyConnection, uuids: &[&str]) -> Result<HashSet<Stri
 }
 
 /// Takes a group's row away, unless it is a default group, without which a cluster is none.
+///
+/// # Errors
+/// The database failed.
 pub fn remove(conn: &mut AnyConnection, cluster: &ClusterUuid, uuid: &NodeGroupUuid) -> Result<(), DbError> {
     diesel::delete(
         n::nodegroup
@@ -148,6 +175,9 @@ pub fn remove(conn: &mut AnyConnection, cluster: &ClusterUuid, uuid: &NodeGroupU
 /// Groups that are still in progress when their cluster is not share its end, each by its own action: one that was
 /// being made is `CREATE_COMPLETE` when the update that made it is. Groups in `waiting` belong to operations that
 /// have not started.
+///
+/// # Errors
+/// The database failed.
 pub fn finish(
     conn: &mut AnyConnection,
     cluster: &ClusterUuid,
@@ -196,6 +226,9 @@ pub fn finish(
 
 /// What a driver told about a group of `cluster`; its status only when `status`. One that it says is gone loses
 /// its row, unless it is a default group. A group of another cluster, or one without a row, is left alone.
+///
+/// # Errors
+/// The database failed.
 pub fn apply(
     conn: &mut AnyConnection,
     cluster: &ClusterUuid,
@@ -235,6 +268,9 @@ pub fn apply(
 }
 
 /// Gives the cluster's stack to groups that have none of their own.
+///
+/// # Errors
+/// The database failed.
 pub fn adopt_stack(conn: &mut AnyConnection, cluster: &ClusterUuid, stack: &str) -> Result<(), DbError> {
     diesel::update(
         n::nodegroup

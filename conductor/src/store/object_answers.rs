@@ -11,6 +11,9 @@ use magnum_db::{self as db, AnyConnection, DbError, schema};
 use schema::conductor_object_answer::dsl as a;
 
 /// The answer to this message, if it was answered.
+///
+/// # Errors
+/// The database failed.
 pub fn find(conn: &mut AnyConnection, message: &MessageId) -> Result<Option<Vec<u8>>, DbError> {
     Ok(a::conductor_object_answer
         .filter(a::message_id.eq(message.as_str()))
@@ -21,6 +24,9 @@ pub fn find(conn: &mut AnyConnection, message: &MessageId) -> Result<Option<Vec<
 
 /// Keeps an answer. `false`: the message was answered by another delivery meanwhile, and what was changed in this
 /// transaction must not be kept.
+///
+/// # Errors
+/// The database failed.
 pub fn record(conn: &mut AnyConnection, message: &MessageId, answer: &[u8]) -> Result<bool, DbError> {
     let now = db::now_ms_expr(conn);
     unless_exists(conn, |conn| {
@@ -35,6 +41,9 @@ pub fn record(conn: &mut AnyConnection, message: &MessageId, answer: &[u8]) -> R
 }
 
 /// Forgets, oldest first, at most `window` answers that are older than `history_ms`; returns how many it forgot.
+///
+/// # Errors
+/// The database failed.
 pub fn purge(conn: &mut AnyConnection, history_ms: i64, window: i64) -> Result<usize, DbError> {
     let limit = db::now_ms(conn)?.saturating_sub(history_ms);
     let old: Vec<String> = a::conductor_object_answer

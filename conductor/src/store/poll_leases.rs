@@ -54,6 +54,9 @@ macro_rules! poll_leases {
         }
 
         /// Prolongs what this conductor still holds of `clusters`. Returns how many.
+        ///
+        /// # Errors
+        /// The database failed.
         pub fn renew(
             conn: &mut AnyConnection,
             me: &ConductorId,
@@ -70,6 +73,9 @@ macro_rules! poll_leases {
         }
 
         /// Removes rows of clusters that are gone.
+        ///
+        /// # Errors
+        /// The database failed.
         pub fn remove_orphans(conn: &mut AnyConnection) -> Result<usize, DbError> {
             let gone = concat!(
                 "NOT EXISTS (SELECT 1 FROM cluster c WHERE c.uuid = ",

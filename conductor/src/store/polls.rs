@@ -60,6 +60,9 @@ fn in_progress() -> Vec<&'static str> {
 
 /// Gives rows to clusters that are in progress and have none: a Python conductor's driver began with them, or they
 /// are new. `false`: there were none, or another conductor added the same.
+///
+/// # Errors
+/// The database failed.
 pub fn add_missing(conn: &mut AnyConnection, limit: u32) -> Result<bool, DbError> {
     let statuses: Vec<String> = in_progress().iter().map(|status| format!("'{status}'")).collect();
     let insert = format!(
@@ -75,6 +78,9 @@ pub fn add_missing(conn: &mut AnyConnection, limit: u32) -> Result<bool, DbError
 }
 
 /// Claims clusters that are due and whose driver, when it is known, is one of `drivers`.
+///
+/// # Errors
+/// The database failed.
 pub fn claim(
     conn: &mut AnyConnection,
     me: &ConductorId,
@@ -140,6 +146,9 @@ impl From<ClaimedRow> for Claimed {
 
 /// Gives one cluster back, to be looked at again after `pause`. First statement of a transaction that writes
 /// what was seen: `false` means that the lease is lost, and nothing may be written.
+///
+/// # Errors
+/// The database failed.
 pub fn give_back(
     conn: &mut AnyConnection,
     me: &ConductorId,
@@ -164,6 +173,9 @@ pub fn give_back(
 }
 
 /// Gives clusters back about which there is nothing to write, all in one statement.
+///
+/// # Errors
+/// The database failed.
 pub fn give_back_many(
     conn: &mut AnyConnection,
     me: &ConductorId,

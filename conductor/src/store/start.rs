@@ -7,6 +7,9 @@ use super::{clusters, node_groups};
 use crate::workflows::start::Start;
 
 /// Applies a start. `false`: a row is not as the start was planned for; the transaction is to be given up.
+///
+/// # Errors
+/// The database failed.
 pub fn apply(conn: &mut AnyConnection, cluster: &ClusterUuid, start: &Start) -> Result<bool, DbError> {
     if let Some((from, to)) = start.status {
         if !clusters::set_status(conn, cluster, from, to, None)? {

@@ -45,6 +45,9 @@ struct Count {
 impl Facts {
     /// Reads them, but for what the journal knows: `open` is left empty. `has_ours`: whether our tables are there.
     /// `fresh`: how old an announcement may be.
+    ///
+    /// # Errors
+    /// The database failed.
     pub fn read(
         conn: &mut AnyConnection,
         revision: Revision,

@@ -38,6 +38,9 @@ pub(super) fn upgrade(conn: &mut AnyConnection) -> Result<Vec<String>, DbError> 
 
 /// Takes back all of our migrations; Magnum's tables stay. The journal is lost. For tests and for operators who
 /// leave us for good; no program does it by itself.
+///
+/// # Errors
+/// The database failed.
 pub fn revert_all(conn: &mut AnyConnection) -> Result<(), DbError> {
     let reverted = match conn {
         #[cfg(feature = "sqlite")]

@@ -17,12 +17,18 @@ pub struct Reserved {
 }
 
 /// How many reservations a project has, those whose time is over included.
+///
+/// # Errors
+/// The database failed.
 pub fn count(conn: &mut AnyConnection, project_id: &str) -> Result<i64, DbError> {
     let of_project = reservation::table.filter(reservation::project_id.eq(project_id));
     Ok(of_project.count().get_result(conn)?)
 }
 
 /// The reservations of a project.
+///
+/// # Errors
+/// The database failed.
 pub fn of_project(conn: &mut AnyConnection, project_id: &str) -> Result<Reserved, DbError> {
     let rows: Vec<(String, i64, i64)> = reservation::table
         .filter(reservation::project_id.eq(project_id))

@@ -60,6 +60,9 @@ impl Visibility {
 }
 
 /// The template with this uuid, if it is visible.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_uuid(
     conn: &mut AnyConnection,
     visibility: &Visibility,
@@ -72,6 +75,9 @@ pub fn find_by_uuid(
 }
 
 /// The template with this row number, if it is visible.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_id(
     conn: &mut AnyConnection,
     visibility: &Visibility,
@@ -89,6 +95,9 @@ pub fn find_by_id(
 
 /// The visible templates with this name; two at most, since two are already one too many for a caller who
 /// wants one. MySQL's collation compares names without regard to case.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_name(
     conn: &mut AnyConnection,
     visibility: &Visibility,
@@ -111,6 +120,9 @@ pub fn find_by_name(
 }
 
 /// The templates with these uuids, regardless of visibility, in one query: for the clusters of a list.
+///
+/// # Errors
+/// The database failed.
 pub fn with_uuids(conn: &mut AnyConnection, uuids: &[TemplateUuid]) -> Result<Vec<ClusterTemplate>, DbError> {
     let mut rows: Vec<ClusterTemplateRow> = Vec::new();
     for part in uuids.chunks(MOST_BINDS) {
@@ -133,6 +145,9 @@ pub fn with_uuids(conn: &mut AnyConnection, uuids: &[TemplateUuid]) -> Result<Ve
 }
 
 /// One page of the visible templates.
+///
+/// # Errors
+/// The database failed.
 pub fn list(
     conn: &mut AnyConnection,
     visibility: &Visibility,
@@ -159,6 +174,9 @@ pub fn list(
 }
 
 /// Whether any cluster, of whatever project, was made from the template.
+///
+/// # Errors
+/// The database failed.
 pub fn is_referenced(conn: &mut AnyConnection, uuid: &TemplateUuid) -> Result<bool, DbError> {
     let users = cluster::table.filter(cluster::cluster_template_id.eq(uuid.to_string()));
     Ok(diesel::select(exists(users)).get_result(conn)?)

@@ -37,6 +37,9 @@ pub struct Filter {
 }
 
 /// The cluster with this uuid, if the caller may see it.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_uuid(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -49,6 +52,9 @@ pub fn find_by_uuid(
 }
 
 /// The cluster with this row number, if the caller may see it.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_id(conn: &mut AnyConnection, tenancy: &Tenancy, id: i32) -> Result<Option<Cluster>, DbError> {
     let query = cluster::table.filter(cluster::id.eq(id)).into_boxed();
     one(conn, keep_to!(query, tenancy, cluster))
@@ -56,6 +62,9 @@ pub fn find_by_id(conn: &mut AnyConnection, tenancy: &Tenancy, id: i32) -> Resul
 
 /// The clusters with this name that the caller may see; two at most, since two are already one too many for a
 /// caller who wants one. MySQL's collation compares names without regard to case.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_name(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -77,6 +86,9 @@ pub fn find_by_name(
 }
 
 /// One page of clusters.
+///
+/// # Errors
+/// The database failed.
 pub fn list(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -104,12 +116,18 @@ pub fn list(
 }
 
 /// How many clusters a list without end would hold.
+///
+/// # Errors
+/// The database failed.
 pub fn count_listed(conn: &mut AnyConnection, tenancy: &Tenancy, filter: &Filter) -> Result<i64, DbError> {
     let query = keep_to!(filtered(filter), tenancy, cluster);
     Ok(query.select(count_star()).get_result(conn)?)
 }
 
 /// How many clusters there are, in one project or in all: for quotas and statistics.
+///
+/// # Errors
+/// The database failed.
 pub fn count(conn: &mut AnyConnection, project_id: Option<&str>) -> Result<i64, DbError> {
     let mut query = cluster::table.select(count_star()).into_boxed();
     if let Some(project) = project_id {
@@ -120,6 +138,9 @@ pub fn count(conn: &mut AnyConnection, project_id: Option<&str>) -> Result<i64, 
 
 /// How many clusters a project has besides these, which may be any number. One that is made meanwhile counts, whether
 /// it is one of these or not.
+///
+/// # Errors
+/// The database failed.
 pub fn count_besides(conn: &mut AnyConnection, project_id: &str, besides: &[String]) -> Result<i64, DbError> {
     let mut there = 0;
     for part in besides.chunks(MOST_BINDS) {
@@ -133,6 +154,9 @@ pub fn count_besides(conn: &mut AnyConnection, project_id: &str, besides: &[Stri
 }
 
 /// How many nodes there are, masters included, in one project or in all.
+///
+/// # Errors
+/// The database failed.
 pub fn count_nodes(conn: &mut AnyConnection, project_id: Option<&str>) -> Result<i64, DbError> {
     let mut query = nodegroup::table
         .select(diesel::dsl::sum(nodegroup::node_count))
@@ -144,6 +168,9 @@ pub fn count_nodes(conn: &mut AnyConnection, project_id: Option<&str>) -> Result
 }
 
 /// How many clusters each project has, by project.
+///
+/// # Errors
+/// The database failed.
 pub fn count_by_project(conn: &mut AnyConnection) -> Result<Vec<(Option<String>, i64)>, DbError> {
     Ok(cluster::table
         .group_by(cluster::project_id)

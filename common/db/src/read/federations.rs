@@ -29,6 +29,9 @@ pub struct Filter {
 }
 
 /// The federation with this uuid, if the caller may see it.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_uuid(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -41,6 +44,9 @@ pub fn find_by_uuid(
 }
 
 /// The federation with this row number, if the caller may see it.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_id(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -51,6 +57,9 @@ pub fn find_by_id(
 }
 
 /// The federations with this name that the caller may see; two at most, since two are already one too many.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_name(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -72,6 +81,9 @@ pub fn find_by_name(
 }
 
 /// One page of federations.
+///
+/// # Errors
+/// The database failed.
 pub fn list(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -99,6 +111,9 @@ pub fn list(
 }
 
 /// How many federations a list without end would hold.
+///
+/// # Errors
+/// The database failed.
 pub fn count_listed(conn: &mut AnyConnection, tenancy: &Tenancy, filter: &Filter) -> Result<i64, DbError> {
     let query = visible(filtered(filter), tenancy);
     Ok(query.select(count_star()).get_result(conn)?)

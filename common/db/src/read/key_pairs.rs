@@ -21,6 +21,9 @@ pub struct Filter {
 }
 
 /// The key pair with this uuid, if the caller may see it.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_uuid(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -33,6 +36,9 @@ pub fn find_by_uuid(
 }
 
 /// The key pair with this row number, if the caller may see it.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_id(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -43,6 +49,9 @@ pub fn find_by_id(
 }
 
 /// One page of key pairs.
+///
+/// # Errors
+/// The database failed.
 pub fn list(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,

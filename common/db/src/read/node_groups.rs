@@ -31,6 +31,9 @@ pub struct Filter {
 }
 
 /// The group of this cluster with this uuid, if the caller may see it.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_uuid(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -42,6 +45,9 @@ pub fn find_by_uuid(
 }
 
 /// The group of this cluster with this name, if the caller may see it.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_name(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -53,6 +59,9 @@ pub fn find_by_name(
 }
 
 /// The group of this cluster with this row number, if the caller may see it.
+///
+/// # Errors
+/// The database failed.
 pub fn find_by_id(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,
@@ -63,6 +72,9 @@ pub fn find_by_id(
 }
 
 /// How many groups of this cluster the caller may see.
+///
+/// # Errors
+/// The database failed.
 pub fn count(conn: &mut AnyConnection, tenancy: &Tenancy, cluster: &ClusterUuid) -> Result<i64, DbError> {
     Ok(of(tenancy, cluster)
         .select(diesel::dsl::count_star())
@@ -71,6 +83,9 @@ pub fn count(conn: &mut AnyConnection, tenancy: &Tenancy, cluster: &ClusterUuid)
 
 /// All groups of a cluster, oldest first. A group that cannot be read is an error here: a driver that is
 /// called without it would take its nodes away.
+///
+/// # Errors
+/// The database failed.
 pub fn of_cluster(conn: &mut AnyConnection, cluster: &ClusterUuid) -> Result<Vec<NodeGroup>, DbError> {
     let rows: Vec<NodeGroupRow> = of(&Tenancy::All, cluster)
         .select(NodeGroupRow::as_select())
@@ -80,6 +95,9 @@ pub fn of_cluster(conn: &mut AnyConnection, cluster: &ClusterUuid) -> Result<Vec
 }
 
 /// The groups of many clusters in one query (one per thousand clusters), by cluster, oldest first.
+///
+/// # Errors
+/// The database failed.
 pub fn of_clusters(
     conn: &mut AnyConnection,
     clusters: &[ClusterUuid],
@@ -102,6 +120,9 @@ pub fn of_clusters(
 
 /// How many nodes many clusters have, in one query (one per thousand clusters): for lists that show no more of the
 /// groups than that.
+///
+/// # Errors
+/// The database failed.
 pub fn counts(
     conn: &mut AnyConnection,
     clusters: &[ClusterUuid],
@@ -124,6 +145,9 @@ pub fn counts(
 }
 
 /// One page of a cluster's groups.
+///
+/// # Errors
+/// The database failed.
 pub fn list(
     conn: &mut AnyConnection,
     tenancy: &Tenancy,

@@ -10,6 +10,9 @@ use crate::schema::{magnum_service, quotas};
 use magnum_common::model::{MagnumService, Quota};
 
 /// All services, by number.
+///
+/// # Errors
+/// The database failed.
 pub fn services(conn: &mut AnyConnection) -> Result<Vec<MagnumService>, DbError> {
     let rows: Vec<MagnumServiceRow> = magnum_service::table
         .select(MagnumServiceRow::as_select())
@@ -19,6 +22,9 @@ pub fn services(conn: &mut AnyConnection) -> Result<Vec<MagnumService>, DbError>
 }
 
 /// One page of services.
+///
+/// # Errors
+/// The database failed.
 pub fn services_page(conn: &mut AnyConnection, page: &Page) -> Result<Vec<MagnumService>, DbError> {
     let mut query = magnum_service::table.into_boxed();
     if let Some(start) = page.start("magnum_service") {
@@ -35,6 +41,9 @@ pub fn services_page(conn: &mut AnyConnection, page: &Page) -> Result<Vec<Magnum
 }
 
 /// The service of a host.
+///
+/// # Errors
+/// The database failed.
 pub fn find_service(
     conn: &mut AnyConnection,
     host: &str,
@@ -51,6 +60,9 @@ pub fn find_service(
 }
 
 /// The service with this row number.
+///
+/// # Errors
+/// The database failed.
 pub fn find_service_by_id(conn: &mut AnyConnection, id: i32) -> Result<Option<MagnumService>, DbError> {
     Ok(magnum_service::table
         .filter(magnum_service::id.eq(id))
@@ -61,6 +73,9 @@ pub fn find_service_by_id(conn: &mut AnyConnection, id: i32) -> Result<Option<Ma
 }
 
 /// The quota with this row number.
+///
+/// # Errors
+/// The database failed.
 pub fn find_quota_by_id(conn: &mut AnyConnection, id: i32) -> Result<Option<Quota>, DbError> {
     Ok(quotas::table
         .filter(quotas::id.eq(id))
@@ -71,6 +86,9 @@ pub fn find_quota_by_id(conn: &mut AnyConnection, id: i32) -> Result<Option<Quot
 }
 
 /// A project's limit of one resource, if one was set.
+///
+/// # Errors
+/// The database failed.
 pub fn find_quota(
     conn: &mut AnyConnection,
     project_id: &str,
@@ -89,6 +107,9 @@ pub fn find_quota(
 }
 
 /// One page of quotas, of one project or of all.
+///
+/// # Errors
+/// The database failed.
 pub fn quotas(
     conn: &mut AnyConnection,
     project_id: Option<&str>,
@@ -110,6 +131,9 @@ pub struct QuotaFilter {
 }
 
 /// One page of these quotas.
+///
+/// # Errors
+/// The database failed.
 pub fn quotas_filtered(
     conn: &mut AnyConnection,
     filter: &QuotaFilter,

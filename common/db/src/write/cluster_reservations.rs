@@ -22,6 +22,9 @@ fn ms(duration: Duration) -> i64 {
 
 /// Makes the row by which a project is locked. To be committed before it is: two transactions that both make it and
 /// then lock it would end in a deadlock.
+///
+/// # Errors
+/// The database failed.
 pub fn insert_project(conn: &mut AnyConnection, project_id: &str) -> Result<(), DbError> {
     unless_exists(conn, |conn| {
         diesel::insert_into(conductor_project::table)
@@ -32,6 +35,9 @@ pub fn insert_project(conn: &mut AnyConnection, project_id: &str) -> Result<(), 
 }
 
 /// Reserves a cluster for a project's quota. The reservation expires after `lasts`.
+///
+/// # Errors
+/// The database failed.
 pub fn insert(
     conn: &mut AnyConnection,
     cluster: &ClusterUuid,
@@ -49,6 +55,9 @@ pub fn insert(
 }
 
 /// Has a reservation that is still there last for so long from now on.
+///
+/// # Errors
+/// The database failed.
 pub fn extend(conn: &mut AnyConnection, cluster: &ClusterUuid, lasts: Duration) -> Result<(), DbError> {
     diesel::update(reservation::table.filter(reservation::cluster_uuid.eq(cluster.as_str())))
         .set(reservation::expires_ms.eq(now_plus_ms_expr(ms(lasts))))
@@ -57,6 +66,9 @@ pub fn extend(conn: &mut AnyConnection, cluster: &ClusterUuid, lasts: Duration) 
 }
 
 /// Removes the reservations of these clusters, as far as there are any.
+///
+/// # Errors
+/// The database failed.
 pub fn remove(conn: &mut AnyConnection, clusters: &[String]) -> Result<(), DbError> {
     for part in clusters.chunks(MOST_BINDS) {
         diesel::delete(reservation::table.filter(reservation::cluster_uuid.eq_any(part))).execute(conn)?;

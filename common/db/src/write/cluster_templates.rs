@@ -25,6 +25,9 @@ pub enum Written {
 }
 
 /// Inserts a template. A uuid that exists already is [`DbError::UniqueViolation`].
+///
+/// # Errors
+/// The database failed.
 pub fn insert(conn: &mut AnyConnection, template: &ClusterTemplate) -> Result<(), DbError> {
     diesel::insert_into(cluster_template::table)
         .values(ClusterTemplateRow::from(template))
@@ -34,6 +37,9 @@ pub fn insert(conn: &mut AnyConnection, template: &ClusterTemplate) -> Result<()
 
 /// Writes the columns in which `after` differs from `before`, by the uuid of `before`. Call it in a
 /// transaction: the row is locked between the check and the write.
+///
+/// # Errors
+/// The database failed.
 pub fn update(
     conn: &mut AnyConnection,
     before: &ClusterTemplate,
@@ -56,6 +62,9 @@ pub fn update(
 }
 
 /// Deletes a template that no cluster uses. One statement decides and deletes.
+///
+/// # Errors
+/// The database failed.
 pub fn delete(conn: &mut AnyConnection, uuid: &TemplateUuid) -> Result<Written, DbError> {
     let users = cluster::table.filter(cluster::cluster_template_id.eq(uuid.as_str()));
     let deleted = diesel::delete(

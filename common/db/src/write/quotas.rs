@@ -10,6 +10,9 @@ use crate::schema::quotas;
 use magnum_common::model::Quota;
 
 /// Inserts a quota. `Ok(false)`: the project has one for the resource, and nothing was written.
+///
+/// # Errors
+/// The database failed.
 pub fn insert(conn: &mut AnyConnection, quota: &Quota) -> Result<bool, DbError> {
     let row = QuotaRow::from(quota);
     unless_exists(conn, |conn| {
@@ -18,6 +21,9 @@ pub fn insert(conn: &mut AnyConnection, quota: &Quota) -> Result<bool, DbError> 
 }
 
 /// Writes what differs from `before`, by the number of its row. `Ok(false)`: the row is gone.
+///
+/// # Errors
+/// The database failed.
 pub fn update(conn: &mut AnyConnection, before: &Quota, after: &Quota) -> Result<bool, DbError> {
     let changes = QuotaRow::from(after).changes_since(&QuotaRow::from(before));
     if changes.is_empty() {
@@ -28,6 +34,9 @@ pub fn update(conn: &mut AnyConnection, before: &Quota, after: &Quota) -> Result
 }
 
 /// Deletes a quota. `Ok(false)`: there is none.
+///
+/// # Errors
+/// The database failed.
 pub fn delete(conn: &mut AnyConnection, project_id: &str, resource: &str) -> Result<bool, DbError> {
     let row = quotas::table.filter(
         quotas::project_id

@@ -13,6 +13,9 @@ use crate::schema::magnum_service;
 ///
 /// Counted inside the database, so that several processes of one host, Python ones included, all move the
 /// count; Magnum's own read-then-write lets two processes starve each other's timestamp.
+///
+/// # Errors
+/// The database failed.
 pub fn report(conn: &mut AnyConnection, host: &str, binary: &str) -> Result<(), DbError> {
     if beat(conn, host, binary)? {
         return Ok(());

@@ -11,6 +11,9 @@ use crate::error::DbError;
 ///
 /// Not `INSERT IGNORE` on MySQL: that would also swallow values that do not fit. PostgreSQL ends the whole
 /// transaction at any error, hence the savepoint there (two more round trips).
+///
+/// # Errors
+/// The database failed.
 pub fn unless_exists(
     conn: &mut AnyConnection,
     insert: impl FnOnce(&mut AnyConnection) -> QueryResult<usize>,

@@ -27,6 +27,9 @@ fn one(rows: usize) -> Result<(), JournalError> {
 }
 
 /// The intent of a step. Tells whether the operation is to stop instead.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn intent(conn: &mut AnyConnection, lease: &Lease, step: Step) -> Result<Fenced, JournalError> {
     let fenced = fence(conn, lease)?;
     if !fenced.stop_requested {
@@ -38,6 +41,9 @@ pub fn intent(conn: &mut AnyConnection, lease: &Lease, step: Step) -> Result<Fen
 }
 
 /// The result of a step that is followed by `next`.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn result(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -55,6 +61,9 @@ pub fn result(
 }
 
 /// The arguments, now that the operation has started.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn set_args(conn: &mut AnyConnection, lease: &Lease, args: &[u8]) -> Result<(), JournalError> {
     one(diesel::update(held!(lease))
         .set(op::args.eq(args))
@@ -62,6 +71,9 @@ pub fn set_args(conn: &mut AnyConnection, lease: &Lease, args: &[u8]) -> Result<
 }
 
 /// The driver that works on the operation.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn set_driver(conn: &mut AnyConnection, lease: &Lease, driver: &DriverRef) -> Result<(), JournalError> {
     one(diesel::update(held!(lease))
         .set((
@@ -72,6 +84,9 @@ pub fn set_driver(conn: &mut AnyConnection, lease: &Lease, driver: &DriverRef) -
 }
 
 /// Starts the clock of the operation, if it does not run yet. Returns the milliseconds left.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn start_deadline(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -93,6 +108,9 @@ pub fn start_deadline(
 }
 
 /// How far the driver got, in its words.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn progress(conn: &mut AnyConnection, lease: &Lease, text: &str) -> Result<(), JournalError> {
     let now = db::now_ms_expr(conn);
     one(diesel::update(held!(lease))
@@ -101,6 +119,9 @@ pub fn progress(conn: &mut AnyConnection, lease: &Lease, text: &str) -> Result<(
 }
 
 /// A failed step to be tried again after `delay`.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn retry_later(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -131,6 +152,9 @@ pub fn retry_later(
 }
 
 /// The driver call returned and the cloud goes on working: the operation has no owner, but keeps its cluster.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn observe(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -154,6 +178,9 @@ pub fn observe(
 }
 
 /// The end, whatever it is. Erases the context and frees the cluster.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn end(
     conn: &mut AnyConnection,
     lease: &Lease,
@@ -178,6 +205,9 @@ pub fn end(
 }
 
 /// Counts a failure of an operation that is about to end with it.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn count_failure(conn: &mut AnyConnection, lease: &Lease) -> Result<(), JournalError> {
     one(diesel::update(held!(lease))
         .set(op::failures.eq(op::failures + 1))

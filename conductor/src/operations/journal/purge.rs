@@ -37,6 +37,9 @@ pub struct Purged {
 
 /// Removes, of the next `window` rows after the row `after`, those that ended more than `history_ms` ago. To be
 /// run in a transaction of its own. `Stale` when somebody needs one of them in this very moment.
+///
+/// # Errors
+/// [`JournalError::Stale`]: the row is not as it was when it was read. Else the database failed.
 pub fn purge(
     conn: &mut AnyConnection,
     after: i64,

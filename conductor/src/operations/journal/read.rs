@@ -14,6 +14,9 @@ use crate::workflows::{Args, OperationKind};
 use schema::conductor_operation::dsl as op;
 
 /// The row with this number; it must exist.
+///
+/// # Errors
+/// The database failed.
 pub fn by_row(conn: &mut AnyConnection, row: i64) -> Result<OperationRow, JournalError> {
     Ok(op::conductor_operation
         .filter(op::id.eq(row))
@@ -22,6 +25,9 @@ pub fn by_row(conn: &mut AnyConnection, row: i64) -> Result<OperationRow, Journa
 }
 
 /// The operation with this id.
+///
+/// # Errors
+/// The database failed.
 pub fn find(conn: &mut AnyConnection, uuid: &str) -> Result<Option<OperationRow>, JournalError> {
     Ok(op::conductor_operation
         .filter(op::uuid.eq(uuid))
@@ -31,6 +37,9 @@ pub fn find(conn: &mut AnyConnection, uuid: &str) -> Result<Option<OperationRow>
 }
 
 /// What is known of messages that were accepted before: their operation, and whether it has an answer.
+///
+/// # Errors
+/// The database failed.
 pub fn known(
     conn: &mut AnyConnection,
     messages: &[&str],
@@ -84,6 +93,9 @@ pub fn open_contexts(conn: &mut AnyConnection) -> Result<Vec<OpenContext>, DbErr
 }
 
 /// Whether an operation is open and its caller has no answer.
+///
+/// # Errors
+/// The database failed.
 pub fn is_unanswered(conn: &mut AnyConnection, uuid: &str) -> Result<bool, JournalError> {
     let found: i64 = op::conductor_operation
         .filter(op::uuid.eq(uuid))
@@ -95,6 +107,9 @@ pub fn is_unanswered(conn: &mut AnyConnection, uuid: &str) -> Result<bool, Journ
 }
 
 /// Operations that have not ended, of these clusters, in order.
+///
+/// # Errors
+/// The database failed.
 pub fn open(conn: &mut AnyConnection, clusters: &[&str]) -> Result<Vec<OpenRow>, JournalError> {
     Ok(op::conductor_operation
         .filter(op::cluster_uuid.eq_any(clusters))
@@ -125,6 +140,9 @@ pub struct OpenRow {
 }
 
 /// Everything that happened to an operation, in order.
+///
+/// # Errors
+/// The database failed.
 pub fn events(conn: &mut AnyConnection, uuid: &str) -> Result<Vec<EventRow>, JournalError> {
     use schema::conductor_operation_event::dsl as e;
     Ok(e::conductor_operation_event
@@ -135,6 +153,9 @@ pub fn events(conn: &mut AnyConnection, uuid: &str) -> Result<Vec<EventRow>, Jou
 }
 
 /// How often the driver panicked in an operation.
+///
+/// # Errors
+/// The database failed, or a row of the journal cannot be read.
 pub fn panics(conn: &mut AnyConnection, uuid: &str) -> Result<u32, JournalError> {
     use schema::conductor_operation_event::dsl as e;
     let count: i64 = e::conductor_operation_event
@@ -146,6 +167,9 @@ pub fn panics(conn: &mut AnyConnection, uuid: &str) -> Result<u32, JournalError>
 }
 
 /// The operation of a cluster that waits for the cloud.
+///
+/// # Errors
+/// The database failed.
 pub fn observing(conn: &mut AnyConnection, cluster: &str) -> Result<Option<OperationRow>, JournalError> {
     Ok(op::conductor_operation
         .filter(op::running_key.eq(cluster))
@@ -156,6 +180,9 @@ pub fn observing(conn: &mut AnyConnection, cluster: &str) -> Result<Option<Opera
 }
 
 /// New node groups of a cluster whose operations have not started: their rows are there, nobody works on them.
+///
+/// # Errors
+/// The database failed.
 pub fn waiting_groups(conn: &mut AnyConnection, cluster: &str) -> Result<Vec<NodeGroupUuid>, JournalError> {
     let waiting: Vec<Vec<u8>> = op::conductor_operation
         .filter(op::cluster_uuid.eq(cluster))
@@ -172,6 +199,9 @@ pub fn waiting_groups(conn: &mut AnyConnection, cluster: &str) -> Result<Vec<Nod
 }
 
 /// Operations that nobody works on and whose deadline has passed.
+///
+/// # Errors
+/// The database failed.
 pub fn out_of_time(conn: &mut AnyConnection, limit: i64) -> Result<Vec<OperationRow>, JournalError> {
     let now = db::now_ms(conn)?;
     Ok(op::conductor_operation
@@ -189,6 +219,9 @@ pub fn out_of_time(conn: &mut AnyConnection, limit: i64) -> Result<Vec<Operation
 
 /// Queued operations whose driver no conductor that is alive has loaded, untouched for `patience_ms`.
 /// A conductor is alive when it announced its drivers within `alive_ms`.
+///
+/// # Errors
+/// The database failed.
 pub fn without_driver(
     conn: &mut AnyConnection,
     alive_ms: i64,
@@ -214,6 +247,9 @@ pub fn without_driver(
 }
 
 /// Answers that were not sent, and whose operation has not been touched for `quiet_ms`.
+///
+/// # Errors
+/// The database failed.
 pub fn answers_due(
     conn: &mut AnyConnection,
     quiet_ms: i64,
@@ -241,6 +277,9 @@ pub struct Wanted<'a> {
 }
 
 /// Operations, newest first.
+///
+/// # Errors
+/// The database failed.
 pub fn list(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Result<Vec<OperationRow>, JournalError> {
     let mut query = op::conductor_operation
         .select(OperationRow::as_select())
@@ -257,6 +296,9 @@ pub fn list(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Result<Vec<Operati
 }
 
 /// How many operations are in each state: for metrics.
+///
+/// # Errors
+/// The database failed.
 pub fn count_by_state(conn: &mut AnyConnection) -> Result<Vec<(String, i64)>, JournalError> {
     Ok(op::conductor_operation
         .group_by(op::state)

@@ -56,6 +56,9 @@ impl<'a> Ending<'a> {
 /// Records operations together with their first event. A message id that is there already is a
 /// `UniqueViolation`: the caller looks for known ones first, and this is what a race between two consumers of
 /// one redelivered message ends in.
+///
+/// # Errors
+/// The database failed.
 pub fn record(conn: &mut AnyConnection, operations: &[NewOperation], by: &str) -> Result<(), JournalError> {
     if operations.is_empty() {
         return Ok(());
@@ -89,6 +92,9 @@ fn first_event(operation: &NewOperation) -> EventKind {
 }
 
 /// Ends an operation that nobody works on and that is in `from`.
+///
+/// # Errors
+/// [`JournalError::Stale`]: the row is not as it was when it was read. Else the database failed.
 pub fn end(
     conn: &mut AnyConnection,
     row: i64,
@@ -116,6 +122,9 @@ pub fn end(
 }
 
 /// Asks a running operation to stop at its next step boundary.
+///
+/// # Errors
+/// [`JournalError::Stale`]: the row is not as it was when it was read. Else the database failed.
 pub fn request_stop(
     conn: &mut AnyConnection,
     row: i64,
@@ -136,6 +145,9 @@ pub fn request_stop(
 }
 
 /// Makes a waiting retry due now. Quietly does nothing when it is not waiting any more.
+///
+/// # Errors
+/// The database failed.
 pub fn make_due(conn: &mut AnyConnection, row: i64, by: Option<&str>) -> Result<bool, JournalError> {
     let updated = diesel::update(
         op::conductor_operation
@@ -151,6 +163,9 @@ pub fn make_due(conn: &mut AnyConnection, row: i64, by: Option<&str>) -> Result<
 }
 
 /// Puts a failed operation back into the queue with its counters at zero.
+///
+/// # Errors
+/// [`JournalError::Stale`]: the row is not as it was when it was read. Else the database failed.
 pub fn requeue_failed(
     conn: &mut AnyConnection,
     row: i64,
@@ -184,6 +199,9 @@ pub fn requeue_failed(
 }
 
 /// The answer went out, or nobody waits for it any more. A second conductor that sent it too changes nothing.
+///
+/// # Errors
+/// The database failed.
 pub fn answered(
     conn: &mut AnyConnection,
     operation: &str,
@@ -216,6 +234,9 @@ pub fn answered(
 }
 
 /// Stores an answer to be sent.
+///
+/// # Errors
+/// The database failed.
 pub fn store_answer(conn: &mut AnyConnection, row: i64, answer: &StoredReply) -> Result<(), JournalError> {
     diesel::update(op::conductor_operation.filter(op::id.eq(row)))
         .set((op::answer.eq(Some(answer.bytes())), op::reply_pending.eq(true)))
@@ -224,6 +245,9 @@ pub fn store_answer(conn: &mut AnyConnection, row: i64, answer: &StoredReply) ->
 }
 
 /// Stores an answer to be sent, if the operation came from a call.
+///
+/// # Errors
+/// The database failed.
 pub fn store_answer_of_call(
     conn: &mut AnyConnection,
     row: i64,
@@ -240,6 +264,9 @@ pub fn store_answer_of_call(
 }
 
 /// Asks for an answer to be sent (again).
+///
+/// # Errors
+/// The database failed.
 pub fn answer_again(conn: &mut AnyConnection, operation: &str) -> Result<(), JournalError> {
     diesel::update(
         op::conductor_operation
@@ -252,6 +279,9 @@ pub fn answer_again(conn: &mut AnyConnection, operation: &str) -> Result<(), Jou
 }
 
 /// An event about the operation in `row`, outside of any lease.
+///
+/// # Errors
+/// The database failed.
 pub fn note(
     conn: &mut AnyConnection,
     row: i64,
