@@ -86,6 +86,9 @@ impl Authenticator {
     }
 
     /// Who sends a request.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
     pub async fn identify(&self, credentials: &Credentials<'_>) -> Result<Caller, Refusal> {
         match self {
             Self::Noauth { auth_url } => Ok(noauth::caller(credentials.headers, auth_url.clone())),

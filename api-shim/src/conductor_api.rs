@@ -39,6 +39,9 @@ impl ConductorApi {
     }
 
     /// Asks for a new cluster.
+    ///
+    /// # Errors
+    /// The broker has not confirmed the message: see [`PublishError`].
     pub async fn cluster_create(
         &self,
         context: &RequestContext,
@@ -58,6 +61,9 @@ impl ConductorApi {
     }
 
     /// Asks for a change of a cluster. Counts and health are sent as they shall be, changed or not.
+    ///
+    /// # Errors
+    /// The broker has not confirmed the message: see [`PublishError`].
     pub async fn cluster_update(
         &self,
         context: &RequestContext,
@@ -80,6 +86,9 @@ impl ConductorApi {
     }
 
     /// Asks for the end of a cluster.
+    ///
+    /// # Errors
+    /// The broker has not confirmed the message: see [`PublishError`].
     pub async fn cluster_delete(
         &self,
         context: &RequestContext,
@@ -89,6 +98,9 @@ impl ConductorApi {
     }
 
     /// Asks for another size of a node group.
+    ///
+    /// # Errors
+    /// The broker has not confirmed the message: see [`PublishError`].
     pub async fn cluster_resize(
         &self,
         context: &RequestContext,
@@ -110,6 +122,9 @@ impl ConductorApi {
     }
 
     /// Has a cluster upgraded to another template, beginning with `group`. Returns when the driver has taken it.
+    ///
+    /// # Errors
+    /// The request was not published, no reply came in time, or the reply is an exception: see [`CallError`].
     pub async fn cluster_upgrade(
         &self,
         context: &RequestContext,
@@ -134,6 +149,9 @@ impl ConductorApi {
 
     /// Has nodes of a cluster built anew: those of `group`, or of all groups, and of those the ones that are named, if
     /// any is. Returns when a conductor has accepted it.
+    ///
+    /// # Errors
+    /// The request was not published, no reply came in time, or the reply is an exception: see [`CallError`].
     pub async fn cluster_rebuild(
         &self,
         context: &RequestContext,
@@ -150,6 +168,9 @@ impl ConductorApi {
     }
 
     /// Has nodes of a cluster restarted, chosen as for a rebuild. Returns when a conductor has accepted it.
+    ///
+    /// # Errors
+    /// The request was not published, no reply came in time, or the reply is an exception: see [`CallError`].
     pub async fn cluster_reboot(
         &self,
         context: &RequestContext,
@@ -168,6 +189,9 @@ impl ConductorApi {
     }
 
     /// The certificate of a CA of the cluster; `None` means the one of Kubernetes.
+    ///
+    /// # Errors
+    /// The request was not published, no reply came in time, or the reply is an exception: see [`CallError`].
     pub async fn get_ca_certificate(
         &self,
         context: &RequestContext,
@@ -179,6 +203,9 @@ impl ConductorApi {
     }
 
     /// Has a certificate signed. Only what is set of it travels.
+    ///
+    /// # Errors
+    /// The request was not published, no reply came in time, or the reply is an exception: see [`CallError`].
     pub async fn sign_certificate(
         &self,
         context: &RequestContext,
@@ -206,6 +233,9 @@ impl ConductorApi {
     }
 
     /// Has all certificates of a cluster made anew. Returns when the driver has taken them.
+    ///
+    /// # Errors
+    /// The request was not published, no reply came in time, or the reply is an exception: see [`CallError`].
     pub async fn rotate_ca_certificate(
         &self,
         context: &RequestContext,
@@ -216,6 +246,9 @@ impl ConductorApi {
     }
 
     /// Has the credential of a cluster made anew. Returns when the driver has taken it.
+    ///
+    /// # Errors
+    /// The request was not published, no reply came in time, or the reply is an exception: see [`CallError`].
     pub async fn credential_rotate(
         &self,
         context: &RequestContext,
@@ -226,6 +259,9 @@ impl ConductorApi {
     }
 
     /// Asks for a new node group.
+    ///
+    /// # Errors
+    /// The broker has not confirmed the message: see [`PublishError`].
     pub async fn nodegroup_create(
         &self,
         context: &RequestContext,
@@ -242,6 +278,9 @@ impl ConductorApi {
     }
 
     /// Asks for a change of a node group: the group as it shall be, with what differs from `before` marked.
+    ///
+    /// # Errors
+    /// The broker has not confirmed the message: see [`PublishError`].
     pub async fn nodegroup_update(
         &self,
         context: &RequestContext,
@@ -260,6 +299,9 @@ impl ConductorApi {
     }
 
     /// Asks for the end of a node group.
+    ///
+    /// # Errors
+    /// The broker has not confirmed the message: see [`PublishError`].
     pub async fn nodegroup_delete(
         &self,
         context: &RequestContext,
@@ -275,6 +317,9 @@ impl ConductorApi {
     }
 
     /// Asks for a change of a federation: the federation as it shall be, with what differs from `before` marked.
+    ///
+    /// # Errors
+    /// The broker has not confirmed the message: see [`PublishError`].
     pub async fn federation_update(
         &self,
         context: &RequestContext,
@@ -289,6 +334,9 @@ impl ConductorApi {
     }
 
     /// Asks for the end of a federation.
+    ///
+    /// # Errors
+    /// The broker has not confirmed the message: see [`PublishError`].
     pub async fn federation_delete(
         &self,
         context: &RequestContext,

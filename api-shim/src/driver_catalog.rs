@@ -59,6 +59,9 @@ impl DriverCatalog {
     }
 
     /// The driver of a new template.
+    ///
+    /// # Errors
+    /// The database failed, or what it holds refuses the request: see [`StoreError`].
     pub async fn resolve(
         &self,
         request: &ResolutionRequest<'_>,
@@ -68,6 +71,9 @@ impl DriverCatalog {
     }
 
     /// The driver of a new cluster of a stored template. `image_driver` counts only for a template without one.
+    ///
+    /// # Errors
+    /// The database failed, or what it holds refuses the request: see [`StoreError`].
     pub async fn resolve_stored(
         &self,
         template: &ClusterTemplate,
@@ -79,6 +85,9 @@ impl DriverCatalog {
 
     /// The driver that operates the clusters of a stored template. What has built a cluster may operate it, disabled
     /// since or not. Of several versions it is the highest; a conductor knows which one built a cluster.
+    ///
+    /// # Errors
+    /// The database failed, or what it holds refuses the request: see [`StoreError`].
     pub async fn of_cluster(&self, template: &ClusterTemplate) -> Result<DriverInfo, StoreError> {
         let registry = self.registry().await?;
         Ok(for_unrecorded_cluster(template, &self.rules, &registry)?.clone())
@@ -86,6 +95,9 @@ impl DriverCatalog {
 
     /// The driver that works on a cluster: the version that built it, or one that can take over; of a cluster of which
     /// none is recorded, that of its template.
+    ///
+    /// # Errors
+    /// The database failed, or what it holds refuses the request: see [`StoreError`].
     pub async fn that_built(
         &self,
         cluster: &Cluster,

@@ -116,6 +116,9 @@ fn statistics() -> Object {
 }
 
 /// `GET /v1/openapi.json`
+///
+/// # Errors
+/// What the client is told.
 pub async fn show(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Response, ApiFault> {
     call.arguments(&[])?;
     let text = (app.description)(call.version).ok_or_else(ApiFault::internal)?;

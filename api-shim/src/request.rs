@@ -45,6 +45,9 @@ pub struct ApiRequest {
 
 impl ApiRequest {
     /// The query's arguments; one that is not in `known` is a 400.
+    ///
+    /// # Errors
+    /// What the client is told.
     pub fn arguments(&self, known: &[Argument]) -> Result<Arguments, ApiFault> {
         Ok(Arguments::parse(self.query.as_deref(), known, self.version)?)
     }
@@ -55,6 +58,9 @@ impl ApiRequest {
     }
 
     /// 406 below the version that has `what`.
+    ///
+    /// # Errors
+    /// What the client is told.
     pub fn since(&self, first: Version, what: &str) -> Result<(), ApiFault> {
         if self.version < first {
             return Err(ApiFault::later(self.version, what));
@@ -64,28 +70,43 @@ impl ApiRequest {
 
     /// The project that something new belongs to. An administrator whose token has none is refused: nobody could ever
     /// see what it makes.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn project_of_new_resource(&self) -> Result<&str, Fault> {
         let refusal = || Fault::new(Exception::NotAuthorized, "Not authorized.");
         self.context.project_id().ok_or_else(refusal)
     }
 
     /// 403, naming the rule, unless the caller passes `rule` for `target`.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn authorize(&self, rule: Rule, target: &Target<'_>) -> Result<(), Fault> {
         self.rules.authorize(rule, &self.context, target)
     }
 
     /// The same by the name of a rule that is not ours. One that nobody has defined is not passed.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn authorize_named(&self, rule: &str, target: &Target<'_>) -> Result<(), Fault> {
         self.rules.authorize_named(rule, &self.context, target)
     }
 
     /// The same for what is about to belong to the caller.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn authorize_own(&self, rule: Rule) -> Result<(), Fault> {
         self.authorize(rule, &Target::own(&self.context))
     }
 
     /// Lets an administrator into every project by `rule`, one of the `*_all_projects` rules. As in Magnum, an
     /// administrator who does not pass it is refused; for others it means nothing.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn allow_all_projects(&mut self, rule: Rule) -> Result<(), Fault> {
         if self.context.is_admin() {
             self.authorize_own(rule)?;
@@ -188,6 +209,9 @@ pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next
 }
 
 /// 406 when the client takes no JSON.
+///
+/// # Errors
+/// What the client is told.
 pub fn refuse_other_types(headers: &HeaderMap) -> Result<(), ApiFault> {
     if accepts_json(headers) {
         return Ok(());

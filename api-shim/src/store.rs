@@ -82,6 +82,9 @@ fn page_of(paging: &Paging, sort_key: Option<SortKey>, after: Option<i32>) -> Re
 }
 
 /// How many clusters and nodes there are, masters included, in one project or in all.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn stats(database: &Database, project: Option<String>) -> Result<(i64, i64), StoreError> {
     if project.as_deref().is_some_and(|project| project.contains('\0')) {
         // PostgreSQL cannot be asked for it, and no project is called so.
@@ -96,11 +99,17 @@ pub async fn stats(database: &Database, project: Option<String>) -> Result<(i64,
 }
 
 /// All services.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn services(database: &Database) -> Result<Vec<MagnumService>, StoreError> {
     Ok(database.run(read::records::services).await?)
 }
 
 /// The drivers of the conductors that announced them within `max_age`.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn announced_drivers(
     database: &Database,
     max_age: Duration,
@@ -113,6 +122,9 @@ pub async fn announced_drivers(
 }
 
 /// The driver that built a cluster, where a conductor of ours has recorded it.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn built_by(
     database: &Database,
     cluster: &ClusterUuid,

@@ -100,6 +100,9 @@ impl Strategy {
     }
 
     /// Who sends a request.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
     pub async fn identify(&self, credentials: &Credentials<'_>) -> Result<Caller, Refusal> {
         let headers = credentials.headers;
         let Some(token) = token(headers, "x-auth-token").or_else(|| token(headers, "x-storage-token")) else {

@@ -68,6 +68,9 @@ impl Inquiry {
 
 impl Findings {
     /// Whether flavors, networks, the subnet and volume types exist, and the subnet is one of the network's.
+    ///
+    /// # Errors
+    /// The service is away, refuses, or does not have it: see [`CloudError`].
     pub fn check_existence(&self) -> Result<(), CloudError> {
         self.flavor.clone()?;
         self.master_flavor.clone()?;
@@ -94,6 +97,9 @@ impl Findings {
     }
 
     /// Whether the nodes get a root disk: from their flavor, unless their boot volume has a size.
+    ///
+    /// # Errors
+    /// The service is away, refuses, or does not have it: see [`CloudError`].
     pub fn check_root_disks(&self, boot_volume_size: u32) -> Result<(), CloudError> {
         if boot_volume_size > 0 {
             return Ok(());
@@ -111,6 +117,9 @@ impl Findings {
     }
 
     /// Whether the key pair exists.
+    ///
+    /// # Errors
+    /// The service is away, refuses, or does not have it: see [`CloudError`].
     pub fn check_key_pair(&self) -> Result<(), CloudError> {
         self.key_pair.clone()
     }

@@ -23,6 +23,9 @@ pub struct Flavor {
 
 impl Inquiry {
     /// The flavor with this id or name; `None` where there is no Nova to ask.
+    ///
+    /// # Errors
+    /// The service is away, refuses, or does not have it: see [`CloudError`].
     pub async fn flavor(&self, ident: &str) -> Result<Option<Flavor>, CloudError> {
         let Some(nova) = self.services() else {
             return Ok(None);

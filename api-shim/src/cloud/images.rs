@@ -19,6 +19,9 @@ const PROPERTIES: [&str; 3] = ["magnum_driver", "magnum_distro", "os_distro"];
 
 impl Inquiry {
     /// The image with this id, or the only one with this name, among those that the caller can see.
+    ///
+    /// # Errors
+    /// The service is away, refuses, or does not have it: see [`CloudError`].
     pub async fn image(&self, ident: &str) -> Result<Image, CloudError> {
         match &*self.source {
             Source::File(catalog) => Ok(catalog.find(ident).await?),

@@ -8,6 +8,9 @@ use super::inquiry::{Inquiry, LookupResponse, part};
 
 impl Inquiry {
     /// Whether the caller has a key pair of that name.
+    ///
+    /// # Errors
+    /// The service is away, refuses, or does not have it: see [`CloudError`].
     pub async fn key_pair(&self, name: &str) -> Result<(), CloudError> {
         let Some(nova) = self.services() else {
             return Ok(());

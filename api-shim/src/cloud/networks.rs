@@ -54,17 +54,26 @@ impl Kind {
 
 impl Inquiry {
     /// Whether there is exactly one external network with this id or name.
+    ///
+    /// # Errors
+    /// The service is away, refuses, or does not have it: see [`CloudError`].
     pub async fn external_network(&self, ident: &str) -> Result<(), CloudError> {
         self.in_neutron(Kind::ExternalNetwork, ident).await.map(drop)
     }
 
     /// The id of the only network with this id or name; `None` where there is no Neutron to ask.
+    ///
+    /// # Errors
+    /// The service is away, refuses, or does not have it: see [`CloudError`].
     pub async fn fixed_network(&self, ident: &str) -> Result<Option<String>, CloudError> {
         let found = self.in_neutron(Kind::FixedNetwork, ident).await?;
         found.as_ref().map(|network| id_in(network, "id")).transpose()
     }
 
     /// The id of the network that has the only subnet with this id or name; `None` where there is no Neutron to ask.
+    ///
+    /// # Errors
+    /// The service is away, refuses, or does not have it: see [`CloudError`].
     pub async fn network_of_subnet(&self, ident: &str) -> Result<Option<String>, CloudError> {
         let found = self.in_neutron(Kind::FixedSubnet, ident).await?;
         found

@@ -8,6 +8,9 @@ use super::inquiry::{Inquiry, LookupResponse, part};
 
 impl Inquiry {
     /// Whether Keystone has a project with this id.
+    ///
+    /// # Errors
+    /// The service is away, refuses, or does not have it: see [`CloudError`].
     pub async fn project(&self, id: &str) -> Result<(), CloudError> {
         let Some(keystone) = self.services() else {
             return Ok(());

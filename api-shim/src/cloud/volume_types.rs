@@ -16,6 +16,9 @@ pub(super) const LABELS: [&str; 3] = ["boot_volume_type", "docker_volume_type", 
 
 impl Inquiry {
     /// Whether the caller can use every volume type that the labels name, by id or name.
+    ///
+    /// # Errors
+    /// The service is away, refuses, or does not have it: see [`CloudError`].
     pub async fn volume_types(&self, labels: &StringMap) -> Result<(), CloudError> {
         let named = LABELS
             .iter()

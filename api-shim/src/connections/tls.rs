@@ -42,6 +42,9 @@ pub struct Tls {
 
 impl Tls {
     /// By `[api] enabled_ssl`, `ssl_cert_file` and `ssl_key_file`; `None` when it is off. Blocks on files.
+    ///
+    /// # Errors
+    /// See [`TlsError`].
     pub fn from_settings(api: &ApiSection) -> Result<Option<Self>, TlsError> {
         if !api.enabled_ssl {
             return Ok(None);
@@ -51,6 +54,9 @@ impl Tls {
     }
 
     /// Reads the files again. New connections get what is in them; open ones keep what they began with.
+    ///
+    /// # Errors
+    /// See [`TlsError`].
     pub fn reload(&self, api: &ApiSection) -> Result<(), TlsError> {
         let config = Arc::new(read(api)?);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = config;

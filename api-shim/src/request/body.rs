@@ -78,6 +78,9 @@ const JSON_TYPES: [&str; 3] = ["application/json", "text/javascript", "applicati
 
 impl Body {
     /// The body as JSON; `argument` is its name in error texts.
+    ///
+    /// # Errors
+    /// What the client is told.
     pub fn json(&self, argument: &str) -> Result<Value, ApiFault> {
         if self.bytes.is_empty() {
             return Err(bad_request(format!("Missing argument: \"{argument}\"")));
@@ -86,6 +89,9 @@ impl Body {
     }
 
     /// The body as a JSON object; null where there is none.
+    ///
+    /// # Errors
+    /// What the client is told.
     pub fn object_or_null(&self) -> Result<Value, ApiFault> {
         if self.bytes.is_empty() {
             return Ok(Value::Null);

@@ -18,6 +18,9 @@ use super::{StoreError, reading};
 
 /// Refuses when the project's quota is used up: by its own limit, else by `default_limit`. Does not count
 /// reservations: only [`reserve`] is sure.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn check(database: &Database, project_id: String, default_limit: u32) -> Result<(), StoreError> {
     reading(database, move |connection| {
         let used = read::clusters::count(connection, Some(&project_id))?;
@@ -49,6 +52,9 @@ fn refuse_beyond(limit: i64, used: i64) -> Result<(), StoreError> {
 
 /// Reserves a place for a cluster, or refuses as [`check`] does. Unless it is extended by [`keep`], the reservation
 /// expires after `lasts`.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn reserve(
     database: &Database,
     project_id: &str,

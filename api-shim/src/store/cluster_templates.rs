@@ -14,6 +14,9 @@ use super::{Ident, StoreError, only, page_of, reading};
 use crate::validation::query::Paging;
 
 /// The template with this uuid or name, if it is visible to the caller.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn find(
     database: &Database,
     context: &RequestContext,
@@ -23,6 +26,9 @@ pub async fn find(
 }
 
 /// The same for a new cluster, where Magnum takes the row's number too.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn find_or_number(
     database: &Database,
     context: &RequestContext,
@@ -64,6 +70,9 @@ async fn look_up(
 }
 
 /// One page of the templates that the caller may see.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn page(
     database: &Database,
     context: &RequestContext,
@@ -88,6 +97,9 @@ pub async fn page(
 }
 
 /// Inserts a template and returns it as its row is.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn insert(
     database: &Database,
     mut template: ClusterTemplate,
@@ -111,6 +123,9 @@ pub async fn insert(
 
 /// Writes what changed and returns the template as its row is. `None`: the row is not as it was `before`, and
 /// nothing was written.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn update(
     database: &Database,
     before: ClusterTemplate,
@@ -131,6 +146,9 @@ pub async fn update(
 }
 
 /// Deletes a template that no cluster uses.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn delete(database: &Database, uuid: TemplateUuid) -> Result<(), StoreError> {
     database
         .transaction(move |connection| {

@@ -37,6 +37,9 @@ impl ClusterPage {
 }
 
 /// One page of the clusters that the caller may see, for short views.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn page(
     database: &Database,
     context: &RequestContext,
@@ -56,6 +59,9 @@ pub async fn page(
 }
 
 /// The same page for long views.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn detailed_page(
     database: &Database,
     context: &RequestContext,
@@ -123,6 +129,9 @@ pub struct FoundCluster {
 }
 
 /// The cluster with this uuid or name.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn find(
     database: &Database,
     context: &RequestContext,
@@ -166,6 +175,9 @@ pub(super) fn look_up(
 
 impl FoundCluster {
     /// The default group of its workers.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn default_worker(&self) -> Result<&NodeGroup, Fault> {
         self.node_groups
             .iter()
@@ -180,6 +192,9 @@ pub(super) fn row_exists(connection: &mut AnyConnection, uuid: &ClusterUuid) -> 
 }
 
 /// Whether a conductor has made the row yet.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn exists(database: &Database, uuid: ClusterUuid) -> Result<bool, StoreError> {
     let found = database
         .run(move |connection| read::clusters::find_by_uuid(connection, &Tenancy::All, &uuid))

@@ -18,6 +18,9 @@ fn not_found(ident: &str) -> Fault {
 }
 
 /// One page of the federations that the caller may see.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn page(
     database: &Database,
     context: &RequestContext,
@@ -40,6 +43,9 @@ pub async fn page(
 }
 
 /// The federation with this uuid or name.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn find(
     database: &Database,
     context: &RequestContext,
@@ -63,6 +69,9 @@ pub async fn find(
 }
 
 /// The uuid of a cluster that shall join or leave, by its uuid only.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn member(
     database: &Database,
     context: &RequestContext,

@@ -12,6 +12,9 @@ use super::{Ident, StoreError, page_of, reading};
 use crate::validation::query::Paging;
 
 /// One page of the groups of a cluster, of one role or of all, with the cluster's uuid.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn page(
     database: &Database,
     context: &RequestContext,
@@ -42,6 +45,9 @@ pub async fn page(
 }
 
 /// A group of a cluster, by uuid, name or row number, with its cluster.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn find(
     database: &Database,
     context: &RequestContext,
@@ -59,6 +65,9 @@ pub async fn find(
 }
 
 /// Whether the cluster has a group of this name.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn has(database: &Database, cluster: ClusterUuid, name: String) -> Result<bool, StoreError> {
     reading(database, move |connection| {
         let found = read::node_groups::find_by_name(connection, &Tenancy::All, &cluster, &name)?;
@@ -68,6 +77,9 @@ pub async fn has(database: &Database, cluster: ClusterUuid, name: String) -> Res
 }
 
 /// Whether a conductor has made the row yet.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn exists(
     database: &Database,
     cluster: ClusterUuid,

@@ -75,6 +75,9 @@ struct Subject {
 }
 
 /// One page of the operations of the cluster with this uuid or name.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn page(
     database: &Database,
     context: &RequestContext,

@@ -33,6 +33,9 @@ impl Overview {
 }
 
 /// Looks at everything; of each kind of operation, at most `most`.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn look(
     database: &Database,
     announced_within: Duration,

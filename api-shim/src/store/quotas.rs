@@ -23,6 +23,9 @@ fn missing(project: &str, resource: &str) -> Fault {
 }
 
 /// One page, of one project or of all. The marker is a row's number.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn page(
     database: &Database,
     project: Option<String>,
@@ -48,6 +51,9 @@ pub async fn page(
 }
 
 /// A project's own limit of a resource, if one was set.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn find(
     database: &Database,
     project: String,
@@ -64,6 +70,9 @@ pub async fn find(
 }
 
 /// Inserts a quota and returns it as its row is.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn insert(
     database: &Database,
     project: String,
@@ -92,6 +101,9 @@ pub async fn insert(
 }
 
 /// Sets another limit and returns the quota as its row is.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn update(
     database: &Database,
     project: String,
@@ -117,6 +129,9 @@ pub async fn update(
 }
 
 /// Takes a quota away: from then on the default holds.
+///
+/// # Errors
+/// The database failed, or what it holds refuses the request: see [`StoreError`].
 pub async fn delete(database: &Database, project: String, resource: String) -> Result<(), StoreError> {
     if project.contains('\0') || resource.contains('\0') {
         return Err(missing(&project, &resource).into());

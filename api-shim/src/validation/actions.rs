@@ -66,6 +66,9 @@ pub struct Resize {
 }
 
 /// Reads a resize that was read by its fields.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn resize(given: &Map<String, Value>, version: Version) -> Result<Resize, Fault> {
     let node_count = given.get("node_count").and_then(Value::as_i64);
     let node_count = node_count
@@ -113,6 +116,9 @@ pub struct Nodes {
 }
 
 /// Reads which nodes a rebuild or a reboot is about. An empty list is refused: all nodes are asked for by no list.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn nodes(given: &Map<String, Value>) -> Result<Nodes, Fault> {
     let list = given.get("nodes").filter(|list| !list.is_null());
     let names: Vec<String> = list
@@ -142,6 +148,9 @@ pub fn nodes(given: &Map<String, Value>) -> Result<Nodes, Fault> {
 }
 
 /// Reads how nodes are restarted.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn reboot_type(given: &Map<String, Value>) -> Result<RebootType, Fault> {
     let text = given.get("type").unwrap_or(&Value::Null);
     text.as_str()
@@ -155,6 +164,9 @@ fn group_of(given: &Map<String, Value>) -> Option<String> {
 
 /// Whether a group that was named may go to another template: one that is not a default group only follows its
 /// cluster.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_upgrade(
     cluster: &Cluster,
     current: Option<&ClusterTemplate>,

@@ -193,6 +193,9 @@ pub const fn at_least(min: i64) -> Kind {
 }
 
 /// Reads a create body. `argument` is what the contract calls the whole body.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn read(argument: &str, body: &Value, fields: &[Field]) -> Result<Map<String, Value>, Fault> {
     let Value::Object(given) = body else {
         return Err(invalid(argument, body, "Value not a valid object"));
@@ -222,6 +225,9 @@ pub fn read(argument: &str, body: &Value, fields: &[Field]) -> Result<Map<String
 /// Checks an object as a patch has made it. What the patch left as it was `before` is not checked again: a row of
 /// an older release may hold what is no longer allowed, and stays patchable. Attributes that are no [`Field`] are
 /// left alone.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check(
     object: &mut Map<String, Value>,
     before: &Map<String, Value>,

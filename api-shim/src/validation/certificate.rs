@@ -35,6 +35,9 @@ pub struct Wanted {
 }
 
 /// Reads a request for a signature that was read by its fields.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn wanted(given: &Map<String, Value>) -> Result<Wanted, Fault> {
     let text = |name: &str| given.get(name).and_then(Value::as_str).map(str::to_owned);
     let needed = |name| text(name).ok_or_else(|| invalid(name, &Value::Null, "Mandatory field missing."));
@@ -46,6 +49,9 @@ pub fn wanted(given: &Map<String, Value>) -> Result<Wanted, Fault> {
 }
 
 /// Refuses a CA that no cluster has.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_kind(kind: Option<&str>) -> Result<(), Fault> {
     match kind {
         Some(kind) if !KINDS.contains(&kind) => {

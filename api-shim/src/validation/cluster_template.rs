@@ -79,6 +79,9 @@ pub const PATCH_RULES: Rules = Rules {
 };
 
 /// `driver` below the microversion that has it: null is as good as absent, a value is refused.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn refuse_driver(given: &Map<String, Value>) -> Result<(), Fault> {
     match given.get("driver") {
         None | Some(Value::Null) => Ok(()),
@@ -90,6 +93,9 @@ pub fn refuse_driver(given: &Map<String, Value>) -> Result<(), Fault> {
 }
 
 /// Refuses explicit nulls where there is no default to fall back to.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn refuse_nulls(given: &Map<String, Value>) -> Result<(), Fault> {
     let is_null = |name| given.get(name).is_some_and(Value::is_null);
     if is_null("image_id") {
@@ -162,6 +168,9 @@ fn assign_one(template: &mut ClusterTemplate, fresh: &ClusterTemplate, name: &st
 }
 
 /// The COE is what everything else depends on, so it is asked for first. `given` tells absent from null.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_coe(template: &ClusterTemplate, given: bool) -> Result<(), Fault> {
     match template.coe.as_deref() {
         Some("kubernetes") => Ok(()),
@@ -175,6 +184,9 @@ pub fn check_coe(template: &ClusterTemplate, given: bool) -> Result<(), Fault> {
 const NETWORK_DRIVERS: [&str; 3] = ["flannel", "calico", "cilium"];
 
 /// The network driver, with the configured default where none was asked for.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn network_driver(
     wanted: Option<&str>,
     section: &ClusterTemplateSection,
@@ -199,6 +211,9 @@ pub fn network_driver(
 }
 
 /// `cinder`, or none.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_volume_driver(wanted: Option<&str>) -> Result<(), Fault> {
     match wanted {
         None | Some("cinder") => Ok(()),
@@ -211,6 +226,9 @@ pub fn check_volume_driver(wanted: Option<&str>) -> Result<(), Fault> {
 const DEVICEMAPPER_MINIMUM: i32 = 3;
 
 /// The `devicemapper` storage driver needs a volume of a certain size.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_docker_volume(storage_driver: Option<&str>, size: Option<i32>) -> Result<(), Fault> {
     if storage_driver != Some("devicemapper") || size.is_some_and(|size| size >= DEVICEMAPPER_MINIMUM) {
         return Ok(());
@@ -223,6 +241,9 @@ pub fn check_docker_volume(storage_driver: Option<&str>, size: Option<i32>) -> R
 }
 
 /// The size of the boot volume that the labels ask for; drivers compute with it.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn boot_volume_size(labels: &magnum_common::model::StringMap) -> Result<Option<u32>, Fault> {
     let Some(text) = labels.get("boot_volume_size") else {
         return Ok(None);

@@ -47,6 +47,9 @@ pub const PATCH_RULES: Rules = Rules {
 };
 
 /// The host cluster that a create body names; it has to exist.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn host(given: &Map<String, Value>) -> Result<String, Fault> {
     let named = given.get("hostcluster_id").and_then(Value::as_str);
     named
@@ -55,6 +58,9 @@ pub fn host(given: &Map<String, Value>) -> Result<String, Fault> {
 }
 
 /// Whether a create body has the properties that a federation needs.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_properties(given: &Map<String, Value>) -> Result<(), Fault> {
     let Some(properties) = given.get("properties").and_then(Value::as_object) else {
         return Err(Fault::invalid_parameter(
@@ -78,6 +84,9 @@ pub fn not_implemented() -> Fault {
 }
 
 /// Lets a cluster join or leave. `cluster` is its uuid.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn move_member(federation: &mut Federation, membership: &Membership, cluster: &str) -> Result<(), Fault> {
     let name = federation.name.as_deref().unwrap_or_default();
     let is_member = federation.member_ids.iter().any(|member| member == cluster);
@@ -102,6 +111,9 @@ pub fn move_member(federation: &mut Federation, membership: &Membership, cluster
 }
 
 /// The federation as the rest of a patch makes it.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn change(patch: &Patch, federation: &Federation) -> Result<Federation, Fault> {
     let before = document(federation);
     let mut patched = apply(patch, before.clone(), &PATCH_RULES)?;

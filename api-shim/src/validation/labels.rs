@@ -21,6 +21,9 @@ const MOST_BYTES: usize = 65_535;
 
 /// Refuses a dictionary that its column cannot hold. Asked here, because a cluster is stored by a conductor after
 /// the client has got its 202.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_size(attribute: &str, labels: &impl Serialize) -> Result<(), Fault> {
     let bytes = to_text(labels).len();
     if bytes <= MOST_BYTES {

@@ -95,6 +95,9 @@ pub struct Patch {
 }
 
 /// Reads the body of a PATCH request.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn read(body: &Value, rules: &Rules) -> Result<Patch, Fault> {
     let Value::Array(items) = body else {
         let reason = format!("Value not a valid list: {}", str_of(body));
@@ -252,6 +255,9 @@ fn check_value(value: &Value, path: &str, rules: &Rules) -> Result<(), Fault> {
 
 /// Applies a patch to an object whose every attribute is present (unset ones as null). Removed attributes are
 /// absent from the result; the caller gives them their defaults and checks the whole.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn apply(patch: &Patch, object: Map<String, Value>, rules: &Rules) -> Result<Map<String, Value>, Fault> {
     for operation in patch
         .operations

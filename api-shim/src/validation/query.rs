@@ -55,6 +55,9 @@ pub struct Arguments(Vec<(String, String)>);
 
 impl Arguments {
     /// Reads a query string; `known` are the route's arguments, of which a version has those that it has.
+    ///
+    /// # Errors
+    /// What the client is told: a 400 that names the field, where no other status is said.
     pub fn parse(query: Option<&str>, known: &[Argument], version: Version) -> Result<Self, Fault> {
         let mut given = Vec::new();
         for (key, value) in pairs(query) {
@@ -95,6 +98,9 @@ impl Arguments {
     }
 
     /// A boolean argument.
+    ///
+    /// # Errors
+    /// What the client is told: a 400 that names the field, where no other status is said.
     pub fn boolean(&self, key: &str) -> Result<Option<bool>, Fault> {
         self.get(key)
             .map(|text| {
@@ -156,12 +162,18 @@ pub struct Paging {
 
 impl Paging {
     /// Reads the four arguments. `max_limit` is `[api] max_limit`.
+    ///
+    /// # Errors
+    /// What the client is told: a 400 that names the field, where no other status is said.
     pub fn from_arguments(arguments: &Arguments, max_limit: u32) -> Result<Self, Fault> {
         let marker = arguments.get("marker").map(uuid_marker).transpose()?;
         Self::read(arguments, max_limit, marker)
     }
 
     /// The same for a collection whose markers are numbers of rows.
+    ///
+    /// # Errors
+    /// What the client is told: a 400 that names the field, where no other status is said.
     pub fn numbered(arguments: &Arguments, max_limit: u32) -> Result<Self, Fault> {
         let marker = arguments.integer("marker")?.map(|number| number.to_string());
         Self::read(arguments, max_limit, marker)

@@ -25,6 +25,9 @@ pub const FIELDS: &[Field] = &[
 ];
 
 /// The limit in a body that was read by its fields.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn hard_limit(given: &Map<String, Value>) -> Result<i32, Fault> {
     match given.get("hard_limit") {
         None => Ok(1),
@@ -36,6 +39,9 @@ pub fn hard_limit(given: &Map<String, Value>) -> Result<i32, Fault> {
 }
 
 /// Whose limit a create body is about.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn project(given: &Map<String, Value>) -> Result<String, Fault> {
     given
         .get("project_id")

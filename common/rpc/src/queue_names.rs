@@ -31,6 +31,9 @@ pub struct UniqueName {
 
 impl UniqueName {
     /// A random name, or one with a reserved number, as the options say.
+    ///
+    /// # Errors
+    /// See [`TransportError`].
     pub async fn new(options: &RabbitOptions) -> Result<Self, TransportError> {
         let (true, Some(folder)) = (options.use_queue_manager, options.lock_path.clone()) else {
             return Ok(Self {

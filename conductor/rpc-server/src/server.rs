@@ -189,6 +189,9 @@ fn decode(message: &RawMessage) -> Result<Request, Refusal> {
 /// A caller whose queue is not there may be reconnecting: it has `kombu_missing_consumer_retry_timeout`, unless it
 /// let such a time pass just before. An error means that the caller is gone or the broker is; the journal decides
 /// whether to try again later.
+///
+/// # Errors
+/// The broker has not confirmed the message: see [`PublishError`].
 pub async fn reply(
     transport: &dyn Transport,
     address: &ReplyAddress,

@@ -79,6 +79,9 @@ impl Authority {
     }
 
     /// A stored CA.
+    ///
+    /// # Errors
+    /// See [`CertificateFormatError`].
     pub fn open(pair: &KeyPair) -> Result<Self, CertificateFormatError> {
         Ok(Self {
             facts: x509::read(&pair.certificate)?,

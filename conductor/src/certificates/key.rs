@@ -157,6 +157,9 @@ impl PrivateKey {
     }
 
     /// A key from PEM.
+    ///
+    /// # Errors
+    /// See [`KeyError`].
     pub fn from_pem(text: &Secret, passphrase: Option<&Secret>) -> Result<Self, KeyError> {
         let unreadable = |error: &dyn std::fmt::Display| KeyError::Unreadable(error.to_string());
         let (label, der) =
@@ -202,6 +205,9 @@ impl PrivateKey {
     }
 
     /// The key as encrypted PEM, and the new passphrase that opens it.
+    ///
+    /// # Errors
+    /// See [`KeyError`].
     pub fn to_encrypted_pem(&self) -> Result<(Secret, Secret), KeyError> {
         let failed = |error: &dyn std::fmt::Display| KeyError::Generation(error.to_string());
         let random = SystemRandom::new();

@@ -45,6 +45,9 @@ impl From<SigningError> for Fault {
 }
 
 /// The certificate for a request, as PEM without a newline at its end. Blocks for some milliseconds.
+///
+/// # Errors
+/// See [`SigningError`].
 pub fn sign(csr: &str, ca: &Authority, rules: &Rules, now: SystemTime) -> Result<String, SigningError> {
     let der = Request::bytes(csr)?;
     let request = Request::read(&der)?;

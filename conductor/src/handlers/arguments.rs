@@ -33,6 +33,9 @@ impl<'a> Arguments<'a> {
     }
 
     /// A required argument, null included.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn value(&mut self, name: &str) -> Result<Value, Fault> {
         self.left
             .shift_remove(name)
@@ -45,6 +48,9 @@ impl<'a> Arguments<'a> {
     }
 
     /// A required integer that may be null. Whole floats and numeric texts count, as Python's objects take them.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn integer_or_null(&mut self, name: &str) -> Result<Option<i32>, Fault> {
         let value = self.value(name)?;
         let number = match &value {
@@ -60,12 +66,18 @@ impl<'a> Arguments<'a> {
     }
 
     /// A required integer.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn integer(&mut self, name: &str) -> Result<i32, Fault> {
         self.integer_or_null(name)?
             .ok_or_else(|| self.wrong(name, "an integer", &Value::Null))
     }
 
     /// A required text that may be null.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn text_or_null(&mut self, name: &str) -> Result<Option<String>, Fault> {
         match self.value(name)? {
             Value::Null => Ok(None),
@@ -75,12 +87,18 @@ impl<'a> Arguments<'a> {
     }
 
     /// A required text.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn text(&mut self, name: &str) -> Result<String, Fault> {
         self.text_or_null(name)?
             .ok_or_else(|| self.wrong(name, "a string", &Value::Null))
     }
 
     /// A required map of strings that may be null. Scalars become their Python text.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn strings_or_null(&mut self, name: &str) -> Result<Option<Vec<(String, String)>>, Fault> {
         let map = match self.value(name)? {
             Value::Null => return Ok(None),
@@ -100,6 +118,9 @@ impl<'a> Arguments<'a> {
     }
 
     /// A required list of texts that may be null.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn texts_or_null(&mut self, name: &str) -> Result<Option<Vec<String>>, Fault> {
         let list = match self.value(name)? {
             Value::Null => return Ok(None),
@@ -117,6 +138,9 @@ impl<'a> Arguments<'a> {
     }
 
     /// A flag with a default.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn flag(&mut self, name: &str, default: bool) -> Result<bool, Fault> {
         match self.optional(name) {
             None | Some(Value::Null) => Ok(default),
@@ -126,6 +150,9 @@ impl<'a> Arguments<'a> {
     }
 
     /// All taken: what is left was not expected.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub fn finish(self) -> Result<(), Fault> {
         match self.left.keys().next() {
             None => Ok(()),

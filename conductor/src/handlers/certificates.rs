@@ -67,6 +67,9 @@ impl Ca {
 }
 
 /// `sign_certificate(cluster, certificate)`: the certificate object, with `pem`.
+///
+/// # Errors
+/// What the caller is told.
 pub async fn sign_certificate(
     certificates: &Certificates,
     db: &Database,
@@ -95,6 +98,9 @@ pub async fn sign_certificate(
 }
 
 /// `get_ca_certificate(cluster, ca_cert_type=None)`: a certificate object with the CA's `pem`.
+///
+/// # Errors
+/// What the caller is told.
 pub async fn get_ca_certificate(
     certificates: &Certificates,
     db: &Database,

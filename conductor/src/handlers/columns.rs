@@ -10,6 +10,9 @@ const TEXT: usize = 255;
 const LONG_TEXT: usize = u16::MAX as usize;
 
 /// Refuses texts that are too long; `of` says whose they are.
+///
+/// # Errors
+/// What the caller is told.
 pub fn texts(of: &str, texts: &[(&str, Option<&str>)]) -> Result<(), Fault> {
     for (name, text) in texts {
         if text.is_some_and(|text| text.chars().count() > TEXT) {
@@ -22,6 +25,9 @@ pub fn texts(of: &str, texts: &[(&str, Option<&str>)]) -> Result<(), Fault> {
 }
 
 /// Refuses a map that is too long once it is JSON; `what` names it.
+///
+/// # Errors
+/// What the caller is told.
 pub fn map(what: &str, map: &StringMap) -> Result<(), Fault> {
     let length: usize = map.iter().map(|(key, value)| key.len() + value.len() + 8).sum();
     if length > LONG_TEXT {
@@ -33,6 +39,9 @@ pub fn map(what: &str, map: &StringMap) -> Result<(), Fault> {
 }
 
 /// Refuses a negative number of nodes.
+///
+/// # Errors
+/// What the caller is told.
 pub fn not_negative(node_count: i32) -> Result<(), Fault> {
     if node_count < 0 {
         return Err(Fault::invalid_parameter(format!(

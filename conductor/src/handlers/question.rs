@@ -94,6 +94,9 @@ impl Answerer {
     }
 
     /// The answer, or the exception the caller gets.
+    ///
+    /// # Errors
+    /// What the caller is told.
     pub async fn answer(&self, question: Question) -> Result<Value, Fault> {
         match question.topic {
             Topic::Ping => {

@@ -35,6 +35,9 @@ impl From<magnum_db::DbError> for AdminError {
 }
 
 /// An operation with its events.
+///
+/// # Errors
+/// See [`AdminError`].
 pub fn show(conn: &mut AnyConnection, uuid: &str) -> Result<(OperationRow, Vec<EventRow>), AdminError> {
     let row = read::find(conn, uuid)?.ok_or_else(|| AdminError::Unknown(uuid.to_owned()))?;
     let events = read::events(conn, uuid)?;
@@ -44,6 +47,9 @@ pub fn show(conn: &mut AnyConnection, uuid: &str) -> Result<(OperationRow, Vec<E
 /// Another try: a waiting retry becomes due now; a failed operation goes back into the queue if its cluster is
 /// still as the failure left it. The token it was accepted with is gone by then: only drivers that do not act
 /// with the user's token can do it.
+///
+/// # Errors
+/// See [`AdminError`].
 pub fn retry(conn: &mut AnyConnection, uuid: &str, by: &str) -> Result<&'static str, AdminError> {
     let row = read::find(conn, uuid)?.ok_or_else(|| AdminError::Unknown(uuid.to_owned()))?;
     let state = row.state.parse::<State>();
@@ -120,6 +126,9 @@ fn reopen(conn: &mut AnyConnection, operation: &Operation) -> Result<Args, Admin
 
 /// Gives an operation up. One that waits ends as cancelled and its cluster as `*_FAILED`; one that runs is asked
 /// to stop at its next step boundary; a failed one leaves the list of failures.
+///
+/// # Errors
+/// See [`AdminError`].
 pub fn discard(
     conn: &mut AnyConnection,
     uuid: &str,

@@ -117,6 +117,9 @@ impl State {
     }
 
     /// The state after `event`.
+    ///
+    /// # Errors
+    /// See [`Forbidden`].
     pub fn after(self, event: Event) -> Result<Self, Forbidden> {
         use Event as E;
         match (self, event) {

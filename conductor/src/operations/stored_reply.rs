@@ -100,6 +100,9 @@ impl StoredReply {
     }
 
     /// Reads a stored answer. An exception class of a newer release becomes its plain base class.
+    ///
+    /// # Errors
+    /// See [`UnreadableReply`].
     pub fn read(bytes: &[u8]) -> Result<Reply, UnreadableReply> {
         Ok(match rmp_serde::from_slice(bytes)? {
             Stored::Result(value) => Ok(value),

@@ -69,6 +69,9 @@ impl Args {
     }
 
     /// Reads them back.
+    ///
+    /// # Errors
+    /// See [`UnreadableArgs`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, UnreadableArgs> {
         Ok(rmp_serde::from_slice(bytes)?)
     }

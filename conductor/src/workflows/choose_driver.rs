@@ -60,6 +60,9 @@ pub trait DriverSource: Send + Sync {
 
 /// The driver of a cluster: the pinned one, else by the template. `named` is the driver that was found when the
 /// request was accepted, perhaps by a conductor with other drivers: it counts as if the template named it.
+///
+/// # Errors
+/// What the caller is told.
 pub fn choose(
     drivers: &dyn DriverSource,
     template: &ClusterTemplate,

@@ -24,6 +24,9 @@ pub struct ClusterChange {
 
 /// Applies a patch to a cluster and says what it changes, or why it may not. The patchable `node_count` is the
 /// default worker group's, although the readable one is a sum.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn change(
     patch: &Patch,
     cluster: &Cluster,

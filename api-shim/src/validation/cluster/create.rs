@@ -29,6 +29,9 @@ pub fn template_ident(given: &Map<String, Value>) -> String {
 }
 
 /// Whether the counts of a create request may be so at this microversion.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_counts(given: &Map<String, Value>, version: Version) -> Result<(), Fault> {
     if given.get("master_count").is_some_and(Value::is_null) {
         return Err(invalid(
@@ -44,6 +47,9 @@ pub fn check_counts(given: &Map<String, Value>, version: Version) -> Result<(), 
 }
 
 /// No nodes at all need a version of their own.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn refuse_zero(version: Version) -> Result<(), Fault> {
     if version >= Version::ZERO_NODES {
         return Ok(());
@@ -100,6 +106,9 @@ pub fn compose(
 }
 
 /// What must hold of the volumes and labels of a new cluster. Master sizes are the driver's to check.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_composed(new: &NewCluster, template: &ClusterTemplate) -> Result<(), Fault> {
     cluster_template::check_docker_volume(
         template.docker_storage_driver.as_deref(),
@@ -111,6 +120,9 @@ pub fn check_composed(new: &NewCluster, template: &ClusterTemplate) -> Result<()
 }
 
 /// Several masters need something in front of them. Asked last, as Magnum does.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_masters(new: &NewCluster) -> Result<(), Fault> {
     if new.master_count > 1 && !new.cluster.master_lb_enabled {
         return Err(Fault::invalid_parameter(

@@ -34,6 +34,9 @@ impl Change {
 }
 
 /// Whether `change` may be asked of a cluster in `status`.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check(change: Change, status: Option<ClusterStatus>) -> Result<(), Fault> {
     use ClusterStatus::{DeleteComplete, DeleteInProgress, UpdateFailed, UpdateInProgress};
 

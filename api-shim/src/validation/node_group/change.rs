@@ -15,6 +15,9 @@ const CHANGEABLE: [&str; 4] = ["max_node_count", "min_node_count", "node_labels"
 
 /// The group as a patch makes it. The patch sees what a client of this version sees. What it removes gets its
 /// default.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn change(patch: &Patch, group: &NodeGroup, version: Version) -> Result<NodeGroup, Fault> {
     let before = document(group, version);
     let mut patched = apply(patch, before.clone(), &PATCH_RULES)?;

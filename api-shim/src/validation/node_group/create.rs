@@ -39,6 +39,9 @@ pub struct NewNodeGroup {
 }
 
 /// Refuses nulls where there is no default to fall back to, and what came with a later version.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_given(given: &mut Map<String, Value>, version: Version) -> Result<(), Fault> {
     for name in ["name", "node_count", "min_node_count"] {
         if given.get(name).is_some_and(Value::is_null) {
@@ -121,6 +124,9 @@ fn inherited(given: Option<StringMap>, merge: bool, cluster: &StringMap) -> Stri
 }
 
 /// What must hold of a new group.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_composed(new: &NewNodeGroup) -> Result<(), Fault> {
     let group = &new.group;
     rules::check_counts(group)?;

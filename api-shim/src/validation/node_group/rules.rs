@@ -12,6 +12,9 @@ fn refused(attribute: &str, group: &str, why: &str) -> Fault {
 }
 
 /// Whether the count lies within the bounds, and the bounds in order. A maximum of 0 is none.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_counts(group: &NodeGroup) -> Result<(), Fault> {
     let (minimum, count) = (group.min_node_count, group.node_count);
     if let Some(maximum) = group.max_node_count.filter(|maximum| *maximum != 0) {
@@ -30,6 +33,9 @@ pub fn check_counts(group: &NodeGroup) -> Result<(), Fault> {
 }
 
 /// Whether a group may be made to have `count` nodes. Not for masters: their sizes are the driver's to know.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_resize(group: &NodeGroup, count: i32) -> Result<(), Fault> {
     let maximum = group.max_node_count;
     let fits = maximum.is_none_or(|maximum| maximum == 0 || count <= maximum);
@@ -48,6 +54,9 @@ pub fn check_resize(group: &NodeGroup, count: i32) -> Result<(), Fault> {
 }
 
 /// 409 for an update of a group that is busy or broken.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_updatable(group: &NodeGroup) -> Result<(), Fault> {
     match group.status {
         None | Some(ClusterStatus::UpdateFailed | ClusterStatus::UpdateInProgress) => Ok(()),
@@ -60,6 +69,9 @@ pub fn check_updatable(group: &NodeGroup) -> Result<(), Fault> {
 }
 
 /// Whether the group's nodes may carry these labels and taints.
+///
+/// # Errors
+/// What the client is told: a 400 that names the field, where no other status is said.
 pub fn check_nodes(group: &NodeGroup) -> Result<(), Fault> {
     if group.is_master() {
         for (attribute, is_empty) in [

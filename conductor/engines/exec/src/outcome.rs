@@ -23,6 +23,9 @@ pub struct Ended<'a> {
 
 impl Ended<'_> {
     /// Whether the way it ended is an error of its own, whatever it said before.
+    ///
+    /// # Errors
+    /// See [`DriverError`].
     pub fn check(&self) -> Result<(), DriverError> {
         let who = self.who;
         match self.end {
