@@ -13,6 +13,9 @@
 //! within the time that its sender and `[drivers] custom_api_timeout` allow, a few seconds for stopping the driver
 //! excepted, and what the driver has started in this process is gone then. Not guaranteed: that a reply arrives.
 
+mod question;
+mod refusal;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +24,11 @@ use futures::FutureExt;
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, MessageId};
-use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup};
+use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
 use magnum_config::Settings;
 use magnum_db::read::{Tenancy, clusters};
 use magnum_db::{AnyConnection, DbError};
 use magnum_driver_api::{ApiCall, ApiReply, Driver, DriverError, limits};
-use magnum_drivers::api_exchange::{LARGEST_BODY, LONGEST_QUERY, MOST_ARGUMENTS};
 use magnum_drivers::{ApiAnswer, ApiQuestion, ApiRefusal, ApiRoute, FoundRoute};
 use magnum_telemetry::field;
 use serde_json::{Map, Value};
@@ -35,8 +37,11 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use self::refusal::{
+    Refusal, interrupted, may_change, no_database, no_route, not_found, not_held, timed_out,
+};
 use crate::metric_definitions as metric;
-use crate::operations::hold::{Held, Holder, NotHeld, Wanted};
+use crate::operations::hold::{Held, Holder, Wanted};
 use crate::operations::{OperationServices, State};
 use crate::store;
 use crate::workflows::choose_driver::{self, Wanted as DriverWanted};
@@ -77,9 +82,6 @@ struct Found {
     pinned: Option<DriverRef>,
 }
 
-/// A call that is not made, or has no reply.
-type Refusal = (ApiRefusal, String);
-
 impl DriverCalls {
     /// Of the drivers of `services`, as the settings allow. After `stop`, calls that run have `[conductor]
     /// shutdown_timeout` to end.
@@ -110,7 +112,7 @@ impl DriverCalls {
         context: &RequestContext,
         message: Option<MessageId>,
     ) -> Result<Value, Fault> {
-        let question = read(args)?;
+        let question = question::read(args)?;
         let answer = match self.call(&question, context, message).await {
             Ok(reply) => ApiAnswer::Replied {
                 status: reply.status.code(),
@@ -300,28 +302,6 @@ impl DriverCalls {
     }
 }
 
-/// The arguments, within their bounds.
-fn read(args: Map<String, Value>) -> Result<ApiQuestion, Fault> {
-    let method = magnum_drivers::api_exchange::METHOD;
-    let question: ApiQuestion = serde_json::from_value(Value::Object(args))
-        .map_err(|error| Fault::new(Exception::TypeError, format!("{method}() {error}")))?;
-    let wrong = |text: String| Err(Fault::invalid_parameter(format!("{method}(): {text}")));
-    let query = &question.query;
-    let query_bytes: usize = query.iter().map(|(name, value)| name.len() + value.len()).sum();
-    if query.len() > MOST_ARGUMENTS || query_bytes > LONGEST_QUERY {
-        return wrong(format!(
-            "'query' has at most {MOST_ARGUMENTS} arguments and {LONGEST_QUERY} bytes"
-        ));
-    }
-    if !matches!(question.body, Value::Null | Value::Object(_)) {
-        return wrong("'body' must be an object or null".to_owned());
-    }
-    if question.body.to_string().len() > LARGEST_BODY {
-        return wrong(format!("'body' has at most {LARGEST_BODY} bytes"));
-    }
-    Ok(question)
-}
-
 /// A look at the cluster and what belongs to it, if the caller may see it.
 fn look_for(
     tenancy: Tenancy,
@@ -338,75 +318,6 @@ fn look_for(
             cluster,
         }))
     }
-}
-
-/// Whether a call may change a cluster in this status, which a Python conductor may have written.
-fn may_change(status: Option<ClusterStatus>) -> Result<(), String> {
-    match status {
-        Some(status) if status.is_in_progress() || status == ClusterStatus::DeleteComplete => Err(format!(
-            "The cluster is {status}; a call that may change something needs it to itself. Try again when it is done."
-        )),
-        _ => Ok(()),
-    }
-}
-
-fn not_found(uuid: &ClusterUuid) -> Refusal {
-    (
-        ApiRefusal::NotFound,
-        Fault::cluster_not_found(uuid.as_str()).message,
-    )
-}
-
-fn no_route(uuid: &ClusterUuid) -> Refusal {
-    (
-        ApiRefusal::NotFound,
-        format!("The driver of cluster {uuid} has no API of its own that can be called."),
-    )
-}
-
-fn not_held(error: NotHeld) -> Refusal {
-    match error {
-        NotHeld::Busy => (
-            ApiRefusal::Conflict,
-            "Another operation works on the cluster, or waits to; a call that may change something needs it to \
-             itself. Try again when that has ended."
-                .to_owned(),
-        ),
-        NotHeld::Known => (
-            ApiRefusal::Conflict,
-            "This request was begun before, and whoever began it has ended; it is not repeated, and whether it had an \
-             effect is not known. Look at the cluster."
-                .to_owned(),
-        ),
-        NotHeld::Journal(error) => no_database(&error),
-    }
-}
-
-fn no_database(error: &dyn std::fmt::Display) -> Refusal {
-    tracing::warn!(%error, "a call of a driver's own API finds no database");
-    let reason = "The database is not available at the moment. Nothing was changed. Please try again later.";
-    (ApiRefusal::Unavailable, reason.to_owned())
-}
-
-fn timed_out(question: &ApiQuestion, limit: Duration) -> Refusal {
-    let seconds = limit.as_secs_f64();
-    (
-        ApiRefusal::TimedOut,
-        format!(
-            "The cluster's driver did not reply to {} {} within {seconds} seconds, and was stopped.",
-            question.method, question.path
-        ),
-    )
-}
-
-fn interrupted(why: &str) -> Refusal {
-    (
-        ApiRefusal::Unavailable,
-        format!(
-            "The call was stopped: {why}. Whether it had an effect is not known; look at the cluster before you repeat \
-             it."
-        ),
-    )
 }
 
 fn reply_of(
@@ -476,41 +387,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn arguments(change: impl FnOnce(&mut Value)) -> Map<String, Value> {
-        let mut args = json!({
-            "uuid": "u-1", "path": "disk/usage", "method": "GET", "policy": "cluster:get", "query": [["unit", "MiB"]], "body": null,
-            "timeout_ms": 1000,
-        });
-        change(&mut args);
-        args.as_object().cloned().unwrap_or_default()
-    }
-
-    #[test]
-    fn arguments_are_read_and_wrong_ones_are_told() {
-        let question = read(arguments(|_| {})).unwrap();
-        assert_eq!(question.query, [("unit".to_owned(), "MiB".to_owned())]);
-        let told = |change: fn(&mut Value)| read(arguments(change)).unwrap_err().message;
-        assert!(told(|args| args["method"] = json!("HEAD")).contains("`HEAD`"));
-        assert!(told(|args| args["force"] = json!(true)).contains("`force`"));
-        assert!(told(|args| args["body"] = json!([])).contains("'body' must be an object"));
-        assert!(
-            told(|args| args["body"] = json!({"x": "x".repeat(LARGEST_BODY)})).contains("'body' has at most")
-        );
-        assert!(told(|args| args["query"] = json!([["a", "x".repeat(LONGEST_QUERY)]])).contains("'query'"));
-        assert!(told(|args| args["query"] = json!(vec![["a", "b"]; 33])).contains("'query'"));
-    }
-
-    #[test]
-    fn a_cluster_at_work_may_not_be_changed() {
-        for status in ClusterStatus::ALL {
-            let may = may_change(Some(*status));
-            let is_at_work =
-                status.as_str().ends_with("_IN_PROGRESS") || *status == ClusterStatus::DeleteComplete;
-            assert_eq!(may.is_err(), is_at_work, "{status}");
-        }
-        assert_eq!(may_change(None), Ok(()));
-    }
 
     #[test]
     fn the_journal_hears_how_a_call_ended_and_nothing_of_its_reply() {
