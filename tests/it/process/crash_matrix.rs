@@ -209,15 +209,18 @@ async fn outcome(
     // The program's word for the step.
     let call = step.as_str().trim_end_matches("_cluster");
     let calls = deployment.record.begun(call, cluster)?;
-    // Only a crash between the effect and its record makes it happen again.
+    // Only a crash between the effect and its record makes it happen again. A reply that is sent when the request is
+    // accepted does not wait for the driver: its call may have begun beside it, in the conductor that is killed.
     let expected = if point.ends_with(&format!("/{step}/after_effect")) {
-        2
+        2..=2
+    } else if is_for_calls(point) && subject.kind.is_answered_when_accepted() {
+        1..=2
     } else {
-        1
+        1..=1
     };
     ensure!(
-        calls.len() == expected,
-        "the driver was called {} times instead of {expected}",
+        expected.contains(&calls.len()),
+        "the driver was called {} times instead of {expected:?}",
         calls.len()
     );
     ensure!(
