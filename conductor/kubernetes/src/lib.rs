@@ -56,7 +56,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            time: Duration::from_secs(10),
+            // Less than the shortest time that the conductor gives a look (10 s).
+            time: Duration::from_secs(8),
             answer: 8 * 1024 * 1024,
             reasons: 32 * 1024,
         }
