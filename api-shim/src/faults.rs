@@ -22,6 +22,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use magnum_common::error::Fault;
+use magnum_common::panic;
 use magnum_telemetry::field;
 use serde_json::{Value, json};
 
@@ -251,12 +252,10 @@ pub async fn method_not_allowed() -> ApiFault {
 /// The answer after a panic in a handler: a fault like any other.
 #[expect(clippy::needless_pass_by_value, reason = "the catching layer hands it over")]
 pub fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> Response {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_default();
-    tracing::error!(panic = text, "a request handler panicked");
+    tracing::error!(
+        panic = panic::message(panic.as_ref()),
+        "a request handler panicked"
+    );
     ApiFault::internal().into_response()
 }
 

@@ -22,5 +22,6 @@ pub mod context;
 pub mod error;
 pub mod ids;
 pub mod model;
+pub mod panic;
 pub mod retry;
 pub mod secret;

@@ -25,6 +25,7 @@ use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, MessageId};
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
+use magnum_common::panic;
 use magnum_config::Settings;
 use magnum_db::read::{Tenancy, clusters};
 use magnum_db::{AnyConnection, DbError};
@@ -335,12 +336,7 @@ fn reply_of(
             Err((because, error.to_string()))
         }
         Err(panic) => {
-            let text = panic
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_default();
-            tracing::error!(panic = text, "the driver panicked");
+            tracing::error!(panic = panic::message(panic.as_ref()), "the driver panicked");
             Err((ApiRefusal::Failed, "The driver panicked.".to_owned()))
         }
     }

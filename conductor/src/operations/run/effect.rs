@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use magnum_common::context::RequestContext;
 use magnum_common::error::{ErrorClass, Fault};
+use magnum_common::panic;
 use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, Shrinking, limits};
 use magnum_telemetry::field;
 use tokio::time::{Instant, sleep, timeout};
@@ -240,11 +241,7 @@ fn effect_of(
             reason: error.to_string(),
         }),
         Err(panic) => {
-            let text = panic
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_else(|| "no message".to_owned());
+            let text = panic::message(panic.as_ref()).unwrap_or("no message");
             tracing::error!(panic = text, "the driver panicked");
             Effect::Failed(Failure {
                 class: FailureClass::Panic,
