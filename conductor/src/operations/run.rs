@@ -19,7 +19,7 @@ use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::retry::{Retry, RetryPolicy};
 use magnum_db::{AnyConnection, DbError};
 use magnum_driver_api::DriverReport;
-use magnum_telemetry::{field, trace};
+use magnum_telemetry::field;
 use tokio_util::sync::CancellationToken;
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
@@ -51,16 +51,7 @@ pub struct Stops {
 
 /// Runs a claimed operation until it ends, waits for something, or is no longer ours.
 pub async fn operation(services: OperationServices, stops: Stops, lease: Lease, row: OperationRow) {
-    let operation = tracing::info_span!(
-        "operation",
-        { field::OPERATION } = row.uuid,
-        { field::OPERATION_KIND } = row.kind,
-        { field::CLUSTER } = row.cluster_uuid,
-        { field::REQUEST } = row.request_id,
-        { field::PROJECT } = row.project_id,
-        { field::TRACE } = Empty,
-    );
-    trace::begin(&operation, row.trace());
+    let operation = row.span();
     let attempt = tracing::info_span!(parent: &operation, "attempt", { field::ATTEMPT } = lease.attempt());
     attempted(services, stops, lease, row).instrument(attempt).await;
 }

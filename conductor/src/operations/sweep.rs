@@ -11,11 +11,9 @@ use std::time::Duration;
 
 use magnum_common::error::Fault;
 use magnum_common::ids::OperationId;
-use magnum_telemetry::{field, trace};
 use rand::RngExt;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-use tracing::field::Empty;
 
 use super::finish;
 use super::journal::{JournalError, Operation, OperationRow, read};
@@ -100,16 +98,7 @@ async fn give_up(
     row: OperationRow,
     reason: impl Fn(&Operation) -> String + Send + 'static,
 ) -> Result<(), JournalError> {
-    let span = tracing::info_span!(
-        "sweep",
-        { field::OPERATION } = row.uuid,
-        { field::OPERATION_KIND } = row.kind,
-        { field::CLUSTER } = row.cluster_uuid,
-        { field::REQUEST } = row.request_id,
-        { field::PROJECT } = row.project_id,
-        { field::TRACE } = Empty,
-    );
-    trace::begin(&span, row.trace());
+    let span = row.span();
     end(services, row, reason).instrument(span).await
 }
 

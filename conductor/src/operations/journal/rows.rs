@@ -4,7 +4,10 @@ use diesel::prelude::*;
 use magnum_common::ids::{ClusterUuid, Epoch, MessageId, OperationId, RequestId};
 use magnum_db::MultiBackend;
 use magnum_db::schema::{conductor_operation, conductor_operation_event};
-use magnum_telemetry::trace::TraceContext;
+use magnum_telemetry::field;
+use magnum_telemetry::trace::{self, TraceContext};
+use tracing::Span;
+use tracing::field::Empty;
 
 use crate::operations::state::State;
 use crate::operations::stored_reply::Caller;
@@ -53,6 +56,21 @@ impl OperationRow {
     /// The trace that the operation belongs to; none in rows of older releases.
     pub fn trace(&self) -> Option<TraceContext> {
         TraceContext::parse(self.traceparent.as_deref()?, self.tracestate.as_deref())
+    }
+
+    /// A span in the operation's trace: every line inside of it names operation, cluster, request and project.
+    pub fn span(&self) -> Span {
+        let span = tracing::info_span!(
+            "operation",
+            { field::OPERATION } = self.uuid,
+            { field::OPERATION_KIND } = self.kind,
+            { field::CLUSTER } = self.cluster_uuid,
+            { field::REQUEST } = self.request_id,
+            { field::PROJECT } = self.project_id,
+            { field::TRACE } = Empty,
+        );
+        trace::begin(&span, self.trace());
+        span
     }
 }
 

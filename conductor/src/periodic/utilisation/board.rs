@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_uuid_cannot_break_out_of_its_label() {
+    fn label_value_is_escaped() {
         assert_eq!(label("a\"} 1\n\\"), "a\\\"} 1\\n\\\\");
     }
 }
