@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_driver_may_reply_is_an_error_of_the_service() {
+    fn reply_outside_of_the_limits_is_an_error_of_the_service() {
         for (status, body) in [
             (204, json!(1)),
             (409, json!({})),

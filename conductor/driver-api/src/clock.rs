@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use magnum_common::clock;
@@ -41,7 +40,7 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Random numbers for names and delays. Keys and secrets are not made from it.
+/// Random numbers for names. Keys and secrets are not made from it.
 #[derive(Debug, Clone)]
 pub struct RandomSource(Arc<Mutex<StdRng>>);
 
@@ -53,18 +52,9 @@ impl RandomSource {
 
     /// A random uuid (version 4), for a name that nobody else has.
     pub fn uuid(&self) -> Uuid {
-        let bytes = self.with(|random| random.random());
-        uuid::Builder::from_random_bytes(bytes).into_uuid()
-    }
-
-    /// A delay below `limit`, so that what happened together is not repeated together. Zero for a `limit` of zero.
-    pub fn delay_below(&self, limit: Duration) -> Duration {
-        limit.mul_f64(self.with(|random| random.random_range(0.0..1.0)))
-    }
-
-    fn with<T>(&self, draw: impl FnOnce(&mut StdRng) -> T) -> T {
         // A panic between two draws leaves a generator that still draws.
-        draw(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner).random();
+        uuid::Builder::from_random_bytes(bytes).into_uuid()
     }
 }
 
@@ -92,7 +82,5 @@ mod tests {
         let source = RandomSource::default();
         assert_ne!(source.uuid(), RandomSource::default().uuid());
         assert_eq!(source.uuid().get_version_num(), 4);
-        assert_eq!(source.delay_below(Duration::ZERO), Duration::ZERO);
-        assert!(source.delay_below(Duration::from_secs(1)) < Duration::from_secs(1));
     }
 }

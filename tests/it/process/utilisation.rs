@@ -11,7 +11,6 @@ use magnum_tests::oslo_peer::OsloPeer;
 use magnum_tests::rest::Rest;
 use magnum_tests::{Backend, wait};
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use crate::conductor::example_drivers::{disk_nodes, install_disk};
 
@@ -65,7 +64,7 @@ fn bytes(root: &Path, cluster: &str) -> Result<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_cluster_uses_is_shown_and_told_until_it_is_gone() -> Result<()> {
+async fn utilisation_is_shown_and_notified_until_the_cluster_is_gone() -> Result<()> {
     let (mut deployment, mut listener) = deployment().await?;
     deployment.set("drivers", "send_cluster_metrics", "true");
     let root = install_disk(&mut deployment)?;
@@ -135,7 +134,15 @@ async fn what_a_cluster_uses_is_shown_and_told_until_it_is_gone() -> Result<()> 
     conductor
         .wait_log("cluster.cpu_percent must be 100 at most, it is 250", PATIENCE)
         .await?;
-    sleep(Duration::from_secs(4)).await;
+    wait::until("more looks at the senseless cluster", PATIENCE, async || {
+        let text = metrics(&deployment, "one").await?;
+        let failed = "magnum_utilisation_polls_total{outcome=\"failed\"} ";
+        let looks = text.lines().find_map(|line| line.strip_prefix(failed));
+        let looks: u64 = looks.context("no look has failed")?.parse()?;
+        ensure!(looks >= 4, "{looks} looks");
+        Ok::<_, anyhow::Error>(())
+    })
+    .await?;
     let log = conductor.log();
     let said = log
         .matches("the driver cannot tell what the cluster uses")

@@ -696,7 +696,7 @@ async fn a_choice_that_breaks_the_protocol_is_a_permanent_error() {
 }
 
 #[tokio::test]
-async fn what_clusters_use_is_asked_only_with_the_capability() {
+async fn utilisation_is_asked_only_with_the_capability() {
     let mut it = script(
         r#"cat > request
            echo '{"cluster": "c-1", "result": {"cluster": {"cpu_percent": 7}, "node_groups": [{"uuid": "g-1", "memory_used_bytes": 9}]}}'

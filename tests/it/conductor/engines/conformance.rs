@@ -235,7 +235,7 @@ every_subject! {
     }
 
     /// The conductor asks the capabilities first; a driver that is asked all the same must not half-do it.
-    async fn what_a_driver_does_not_declare_is_not_supported_and_changes_nothing(subject: &dyn Subject) {
+    async fn undeclared_tasks_are_not_supported_and_change_nothing(subject: &dyn Subject) {
         let mut scene = built(subject).await?;
         let before = subject.effects(&scene.cluster.uuid).await?;
         for case in declared(subject.driver()?.as_ref()).1 {

@@ -62,7 +62,7 @@ async fn a_declared_route_replies_to_its_project_and_to_nobody_else() -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_declared_is_not_there() -> Result<()> {
+async fn undeclared_routes_and_methods_are_refused() -> Result<()> {
     let world = World::start(Backend::Sqlite, |_| {}).await?;
     let cluster = world.cluster("c", json!({})).await?;
     for path in [

@@ -78,7 +78,7 @@ async fn a_driver_without_routes_is_not_started() {
 }
 
 #[tokio::test]
-async fn what_is_no_reply_is_an_error_by_its_kind() {
+async fn output_without_a_reply_is_an_error_by_its_kind() {
     for (body, words) in [
         ("echo '{\"result\": {\"cluster\": {}}}'", "broke the protocol"),
         ("echo '{\"result\": {\"status\": 503}}'", "status 503 is none of"),
