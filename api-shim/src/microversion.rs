@@ -106,6 +106,9 @@ pub enum Rejection {
 }
 
 /// The version that a request with these headers speaks.
+///
+/// # Errors
+/// [`Rejection::Service`], [`Rejection::Syntax`] or [`Rejection::OutOfRange`]; each is a 406.
 pub fn negotiate(headers: &HeaderMap) -> Result<Version, Rejection> {
     let Some(value) = headers.get(HEADER) else {
         return Ok(Version::MIN);

@@ -131,6 +131,10 @@ impl Tokens {
 
     /// The identity that the token stands for; `None` when it is not valid. With `expired_too` a token that was valid
     /// until it expired is.
+    ///
+    /// # Errors
+    /// Neither this process nor memcached knows the token, and Keystone cannot be asked or gives an answer
+    /// that cannot be used.
     pub async fn look_up(
         &self,
         token: &Secret,

@@ -19,6 +19,9 @@ pub struct Listening {
 
 impl Listening {
     /// A socket that somebody else has opened and keeps open.
+    ///
+    /// # Errors
+    /// The socket cannot be made non-blocking, or the runtime cannot watch it.
     pub fn inherited(socket: std::net::TcpListener) -> std::io::Result<Self> {
         socket.set_nonblocking(true)?;
         Ok(Self {
@@ -28,6 +31,9 @@ impl Listening {
     }
 
     /// The address that it listens on.
+    ///
+    /// # Errors
+    /// The system does not tell it.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.socket.local_addr()
     }
@@ -48,6 +54,9 @@ impl Listening {
 }
 
 /// Binds a listening socket to the address.
+///
+/// # Errors
+/// The system refuses: the address is taken, is not one of this host, or needs rights that the process lacks.
 pub async fn bind(address: SocketAddr) -> std::io::Result<Listening> {
     Ok(Listening {
         socket: TcpListener::bind(address).await?,

@@ -34,6 +34,11 @@ fn accepted(found: &FoundCluster) -> Accepted {
 }
 
 /// `POST /v1/clusters/{ident}/actions/resize`
+///
+/// # Errors
+/// 400 for a body that breaks the schema, no nodes before 1.10, a count outside the group's bounds, and where
+/// the driver is unknown or cannot do it; 404 for an unknown cluster or node group, or a deleted template;
+/// 406 before 1.7; 409 for a status that forbids it.
 pub async fn resize(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -123,6 +128,11 @@ async fn check_driver(
 }
 
 /// `POST /v1/clusters/{ident}/actions/upgrade`
+///
+/// # Errors
+/// 400 for a body that breaks the schema, in microversion 1.7, and where status or driver do not allow it;
+/// 404 for an unknown cluster, template or node group; 406 before 1.7; 409 for a group that must follow its
+/// cluster, and an upgrade that is stopped; 500 where the driver fails.
 pub async fn upgrade(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -167,6 +177,11 @@ pub async fn upgrade(
 }
 
 /// `POST /v1/clusters/{ident}/actions/rebuild`
+///
+/// # Errors
+/// 400 for a body that breaks the schema, and where the driver is unknown or cannot do it; 404 for an unknown
+/// cluster or node group, or a deleted template; 406 before 1.16; 409 for a status that forbids it; 501 from
+/// a conductor that does not know rebuilds.
 pub async fn rebuild(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -194,6 +209,11 @@ pub async fn rebuild(
 }
 
 /// `POST /v1/clusters/{ident}/actions/reboot`
+///
+/// # Errors
+/// 400 for a body that breaks the schema, and where the driver is unknown or cannot do it; 404 for an unknown
+/// cluster or node group, or a deleted template; 406 before 1.16; 409 for a status that forbids it; 501 from
+/// a conductor that does not know reboots.
 pub async fn reboot(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,

@@ -43,6 +43,10 @@ async fn cluster(
 pub const ARGUMENTS: &[Argument] = &[Argument::new("ca_cert_type", Kind::Choice(rules::KINDS))];
 
 /// `GET /v1/certificates/{cluster}`
+///
+/// # Errors
+/// 400 for an unknown kind of CA; 404 for a cluster that is not in the caller's tenant scope, or has no such
+/// CA; 500 where the CA cannot be read from its store.
 pub async fn show(
     State(app): State<Arc<App>>,
     call: ApiRequest,
@@ -54,6 +58,9 @@ pub async fn show(
 }
 
 /// `GET /v1/certificates/{cluster}/{ca_cert_type}`
+///
+/// # Errors
+/// Those of [`show`].
 pub async fn show_kind(
     State(app): State<Arc<App>>,
     call: ApiRequest,
@@ -88,6 +95,11 @@ async fn authority(
 }
 
 /// `POST /v1/certificates`. A cluster that is not there is the client's mistake (400): the path is there.
+///
+/// # Errors
+/// 400 for a body that breaks the schema, a cluster that is not in the caller's tenant scope, and a request
+/// that cannot be signed; 404 where the cluster has no such CA; 500 where the CA cannot be read from its
+/// store.
 pub async fn sign(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -120,6 +132,11 @@ pub async fn sign(
 }
 
 /// `PATCH /v1/certificates/{cluster}`: all certificates of the cluster anew.
+///
+/// # Errors
+/// 400 for a cluster without TLS, and where status or driver do not allow it; 404 for a cluster that is not
+/// in the caller's tenant scope; 409 for a rotation that is stopped; 500 where the driver or the store of
+/// certificates fails.
 pub async fn rotate(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,

@@ -27,11 +27,18 @@ use crate::views::collection::Page;
 use crate::{store, views};
 
 /// `GET /v1/clustertemplates`
+///
+/// # Errors
+/// 400 for a limit, marker or order that is not valid; 404 for a marker that is no template the caller may
+/// see.
 pub async fn list(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Page<Value>>, ApiFault> {
     page(&app, call, Rule::ClusterTemplateGetAll, "clustertemplates").await
 }
 
 /// `GET /v1/clustertemplates/detail`
+///
+/// # Errors
+/// Those of [`list`].
 pub async fn detail(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Page<Value>>, ApiFault> {
     page(&app, call, Rule::ClusterTemplateDetail, "clustertemplates/detail").await
 }
@@ -65,6 +72,9 @@ async fn page(
 }
 
 /// `GET /v1/clustertemplates/{ident}`
+///
+/// # Errors
+/// 404 for a template that the caller may not see.
 pub async fn show(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -88,6 +98,11 @@ pub async fn show(
 }
 
 /// `POST /v1/clustertemplates`
+///
+/// # Errors
+/// 400 for a body that breaks the schema, values that do not go together, and where no driver fits; 403 for a
+/// caller without a project, and where the policy denies `public` or `hidden`; 409 for a uuid that is taken.
+/// Also those of [look-ups](super#errors-of-some-routes).
 pub async fn create(
     State(app): State<Arc<App>>,
     call: ApiRequest,
@@ -182,6 +197,11 @@ async fn resolve_driver(
 }
 
 /// `PATCH /v1/clustertemplates/{ident}`
+///
+/// # Errors
+/// 400 for a wrong patch, where no driver fits, and for what clusters of the template forbid; 403 where the
+/// policy denies `public` or `hidden`; 404 for a template that the caller may not see; 409 where others
+/// change it all the time. Also those of [look-ups](super#errors-of-some-routes).
 pub async fn update(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -298,6 +318,9 @@ async fn image_again(
 }
 
 /// `DELETE /v1/clustertemplates/{ident}`
+///
+/// # Errors
+/// 400 for a template that clusters use; 404 for one that the caller may not see.
 pub async fn delete(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,

@@ -34,6 +34,10 @@ use crate::views::cluster::{ClusterParts, LONG, SINGLE};
 use crate::{store, views};
 
 /// `GET /v1/clusters`
+///
+/// # Errors
+/// 400 for a limit, marker or order that is not valid; 404 for a marker that is no cluster in the caller's
+/// tenant scope.
 pub async fn list(State(app): State<Arc<App>>, mut call: ApiRequest) -> Result<Response, ApiFault> {
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
     call.allow_all_projects(Rule::ClusterGetAllAllProjects)?;
@@ -49,6 +53,9 @@ pub async fn list(State(app): State<Arc<App>>, mut call: ApiRequest) -> Result<R
 }
 
 /// `GET /v1/clusters/detail`
+///
+/// # Errors
+/// Those of [`list`].
 pub async fn detail(State(app): State<Arc<App>>, mut call: ApiRequest) -> Result<Response, ApiFault> {
     let paging = Paging::from_arguments(&call.arguments(PAGING)?, app.max_limit)?;
     call.allow_all_projects(Rule::ClusterDetailAllProjects)?;
@@ -72,6 +79,9 @@ pub async fn detail(State(app): State<Arc<App>>, mut call: ApiRequest) -> Result
 }
 
 /// `GET /v1/clusters/{ident}`
+///
+/// # Errors
+/// 404 for a cluster that is not in the caller's tenant scope.
 pub async fn show(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -91,6 +101,11 @@ pub async fn show(
 }
 
 /// `POST /v1/clusters`
+///
+/// # Errors
+/// 400 for a body that breaks the schema or does not go with template or driver; 403 for a caller without a
+/// project, a hidden template, and a quota that is used up; 404 for an unknown key pair or, from 1.10 on
+/// (before: 400), template. Also those of [look-ups](super#errors-of-some-routes).
 pub async fn create(
     State(app): State<Arc<App>>,
     call: ApiRequest,
@@ -217,6 +232,11 @@ pub const UPDATE_ARGUMENTS: &[Argument] =
     &[Argument::new("rollback", Kind::Boolean).since(Version::ROLLBACK)];
 
 /// `PATCH /v1/clusters/{ident}`
+///
+/// # Errors
+/// 400 for a wrong patch, no nodes before 1.10, and a count outside the group's bounds; 403 also where the
+/// policy denies a change of health; 404 for a cluster that is not in the caller's tenant scope; 409 for a
+/// status that forbids it.
 pub async fn update(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -244,6 +264,9 @@ pub async fn update(
 }
 
 /// `DELETE /v1/clusters/{ident}`. Allowed in every status.
+///
+/// # Errors
+/// 404 for a cluster that is not in the caller's tenant scope.
 pub async fn delete(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,

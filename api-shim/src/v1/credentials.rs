@@ -17,6 +17,10 @@ use crate::state::App;
 use crate::store;
 
 /// `PATCH /v1/credentials/{cluster}`
+///
+/// # Errors
+/// 400 where status or driver do not allow it; 404 for a cluster that is not in the caller's tenant scope;
+/// 406 before 1.12; 409 for a rotation that is stopped; 500 where the driver fails.
 pub async fn rotate(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,

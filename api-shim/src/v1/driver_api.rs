@@ -26,6 +26,15 @@ use crate::store;
 use crate::store::clusters::FoundCluster;
 
 /// `GET` and `DELETE /v1/clusters/{ident}/driver/{path}`: without a body.
+///
+/// # Errors
+/// 400 for a query that is too long; 404 for an unknown cluster or route, a deleted template, and a driver
+/// that `[drivers] custom_api` does not name; 406 before 1.16; 409 for a change while something works on the
+/// cluster; 500 where the driver fails; 501 where driver or conductor cannot do it; 503 where no conductor
+/// has the driver, or room for the call; 504 without a reply in time; 400, 404, 409 and 422 as the driver
+/// says.
+///
+/// A wrong method is no error here but a response, 405, for its header `Allow`.
 pub async fn ask(
     State(app): State<Arc<App>>,
     method: Method,
@@ -36,6 +45,9 @@ pub async fn ask(
 }
 
 /// `POST`, `PUT` and `PATCH /v1/clusters/{ident}/driver/{path}`: with an object, or nothing, as body.
+///
+/// # Errors
+/// Those of [`ask`], 400 for a body that is no object, and 413 for one that is too large for a driver.
 pub async fn ask_with_body(
     State(app): State<Arc<App>>,
     method: Method,

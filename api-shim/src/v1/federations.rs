@@ -24,6 +24,10 @@ use crate::views::collection::Page;
 use crate::{store, views};
 
 /// `GET /v1/federations`
+///
+/// # Errors
+/// 400 for a limit, marker or order that is not valid; 404 for a marker that is no federation in the caller's
+/// tenant scope.
 pub async fn list(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Page<Value>>, ApiFault> {
     page(
         &app,
@@ -36,6 +40,9 @@ pub async fn list(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<
 }
 
 /// `GET /v1/federations/detail`
+///
+/// # Errors
+/// Those of [`list`].
 pub async fn detail(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Page<Value>>, ApiFault> {
     page(
         &app,
@@ -79,6 +86,9 @@ async fn find(app: &App, call: &ApiRequest, rule: Rule, ident: String) -> Result
 }
 
 /// `GET /v1/federations/{ident}`
+///
+/// # Errors
+/// 404 for a federation that is not in the caller's tenant scope.
 pub async fn show(
     State(app): State<Arc<App>>,
     call: ApiRequest,
@@ -90,6 +100,10 @@ pub async fn show(
 }
 
 /// `POST /v1/federations`: checked as if it could be done, and refused.
+///
+/// # Errors
+/// Always one: 400 for a body that breaks the schema, or lacks host cluster, properties or DNS zone; 404 for
+/// a host cluster that is not in the caller's tenant scope; else 501.
 pub async fn create(
     State(app): State<Arc<App>>,
     call: ApiRequest,
@@ -107,6 +121,10 @@ pub async fn create(
 pub const UPDATE_ARGUMENTS: &[Argument] = &[Argument::new("rollback", Kind::Boolean)];
 
 /// `PATCH /v1/federations/{ident}`
+///
+/// # Errors
+/// 400 for a wrong or an empty patch; 404 for a federation or a cluster that is not in the caller's tenant
+/// scope, and a cluster that is to leave and is no member; 409 for one that is to join and is a member.
 pub async fn update(
     State(app): State<Arc<App>>,
     call: ApiRequest,
@@ -137,6 +155,9 @@ pub async fn update(
 }
 
 /// `DELETE /v1/federations/{ident}`
+///
+/// # Errors
+/// 404 for a federation that is not in the caller's tenant scope.
 pub async fn delete(
     State(app): State<Arc<App>>,
     call: ApiRequest,

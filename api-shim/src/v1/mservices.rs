@@ -14,6 +14,9 @@ use crate::state::App;
 use crate::{store, views};
 
 /// `GET /v1/mservices`
+///
+/// # Errors
+/// Only [those of every route](super#errors-of-every-route).
 pub async fn list(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
     call.authorize_own(Rule::ServiceGetAll)?;

@@ -48,6 +48,10 @@ fn enter(call: &mut ApiRequest, rule: Rule) -> Result<(), ApiFault> {
 pub const ARGUMENTS: &[Argument] = &[MARKER, LIMIT, SORT_KEY, SORT_DIR, Argument::new("role", NAME)];
 
 /// `GET /v1/clusters/{ident}/nodegroups`
+///
+/// # Errors
+/// 400 for a limit, marker or order that is not valid; 404 for a cluster that is not in the caller's tenant
+/// scope, and a marker that is none of its groups; 406 before 1.9.
 pub async fn list(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -79,6 +83,10 @@ pub async fn list(
 }
 
 /// `GET /v1/clusters/{ident}/nodegroups/{group}`
+///
+/// # Errors
+/// 404 for a cluster that is not in the caller's tenant scope, and a group that it does not have; 406 before
+/// 1.9.
 pub async fn show(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -93,6 +101,12 @@ pub async fn show(
 }
 
 /// `POST /v1/clusters/{ident}/nodegroups`
+///
+/// # Errors
+/// 400 for a body that breaks the schema, and a group of masters; 404 for a cluster that is not in the
+/// caller's tenant scope; 406 before 1.9; 409 for a cluster without API address or on its way out, a name
+/// that is taken, and counts, node labels or taints that are not valid. Also those of
+/// [look-ups](super#errors-of-some-routes).
 pub async fn create(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -166,6 +180,11 @@ fn check_ready(cluster: &Cluster) -> Result<(), Fault> {
 }
 
 /// `PATCH /v1/clusters/{ident}/nodegroups/{group}`
+///
+/// # Errors
+/// 400 for a wrong patch; 404 for a cluster that is not in the caller's tenant scope, and a group that it
+/// does not have; 406 before 1.9; 409 for a status of cluster or group that forbids it, and counts, node
+/// labels or taints that are not valid.
 pub async fn update(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,
@@ -188,6 +207,10 @@ pub async fn update(
 }
 
 /// `DELETE /v1/clusters/{ident}/nodegroups/{group}`
+///
+/// # Errors
+/// 400 for a default group; 404 for a cluster that is not in the caller's tenant scope, and a group that it
+/// does not have; 406 before 1.9; 409 for a cluster that is being deleted, or is.
 pub async fn delete(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,

@@ -21,6 +21,11 @@ const MOST: u32 = 100;
 
 /// `GET /v1/clusters/{ident}/operations`: also of a cluster that is deleted, by its uuid, for as long as the journal
 /// keeps its operations.
+///
+/// # Errors
+/// 400 for a limit, marker or order that is not valid; 404 for a cluster that is neither in the caller's
+/// tenant scope nor, deleted, known to the journal as theirs, and a marker that is none of its operations;
+/// 406 before 1.15.
 pub async fn list(
     State(app): State<Arc<App>>,
     mut call: ApiRequest,

@@ -32,6 +32,9 @@ pub const ARGUMENTS: &[Argument] = &[
 ];
 
 /// `GET /v1/quotas`: of the caller's project, or of all.
+///
+/// # Errors
+/// 400 for a limit, marker, order or `all_tenants` that is not valid; 404 for a marker that is no quota.
 pub async fn list(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Page<Value>>, ApiFault> {
     let arguments = call.arguments(ARGUMENTS)?;
     let paging = Paging::numbered(&arguments, app.max_limit)?;
@@ -55,6 +58,9 @@ pub async fn list(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<
 
 /// `GET /v1/quotas/{project}/{resource}`: what was set, else the default. The resource's name is not checked, since
 /// only clusters are limited.
+///
+/// # Errors
+/// 403 for another project than the caller's, unless an administrator asks.
 pub async fn show(
     State(app): State<Arc<App>>,
     call: ApiRequest,
@@ -78,6 +84,10 @@ pub async fn incomplete() -> ApiFault {
 }
 
 /// `POST /v1/quotas`
+///
+/// # Errors
+/// 400 for a body that breaks the schema or names no project; 404 for a project that Keystone does not have;
+/// 409 for one that has a quota. Also the 401, 403 and 503 of [look-ups](super#errors-of-some-routes).
 pub async fn create(
     State(app): State<Arc<App>>,
     call: ApiRequest,
@@ -93,6 +103,9 @@ pub async fn create(
 }
 
 /// `PATCH /v1/quotas/{project}/{resource}`: a plain object, no JSON patch. What the path says counts.
+///
+/// # Errors
+/// 400 for a body that breaks the schema; 404 where no quota was set.
 pub async fn update(
     State(app): State<Arc<App>>,
     call: ApiRequest,
@@ -109,6 +122,9 @@ pub async fn update(
 }
 
 /// `DELETE /v1/quotas/{project}/{resource}`
+///
+/// # Errors
+/// 404 where no quota was set.
 pub async fn delete(
     State(app): State<Arc<App>>,
     call: ApiRequest,

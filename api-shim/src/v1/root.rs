@@ -11,6 +11,9 @@ use crate::validation::query::Arguments;
 use crate::views;
 
 /// `GET /`
+///
+/// # Errors
+/// 400 for any argument in the query; 406 where `Accept` excludes JSON.
 pub async fn versions(request: Request) -> Result<Json<Value>, ApiFault> {
     request::refuse_other_types(request.headers())?;
     Arguments::parse(request.uri().query(), &[], Version::MIN)?;
@@ -18,6 +21,9 @@ pub async fn versions(request: Request) -> Result<Json<Value>, ApiFault> {
 }
 
 /// `GET /v1`
+///
+/// # Errors
+/// Those [of every route](super#errors-of-every-route) that need neither caller nor database: it is public.
 pub async fn v1(call: ApiRequest) -> Result<Json<Value>, ApiFault> {
     call.arguments(&[])?;
     Ok(Json(views::root::v1(&call.base)))

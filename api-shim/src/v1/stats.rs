@@ -25,6 +25,10 @@ pub const ARGUMENTS: &[Argument] = &[
 pub const COUNTS: &[&str] = &["clusters", "nodes"];
 
 /// `GET /v1/stats`: of one project; for an administrator who names none, of all.
+///
+/// # Errors
+/// 400 for a type other than `cluster`; 403 for another project than the caller's, unless an administrator
+/// asks.
 pub async fn show(State(app): State<Arc<App>>, call: ApiRequest) -> Result<Json<Value>, ApiFault> {
     let arguments = call.arguments(ARGUMENTS)?;
     call.authorize_own(Rule::StatsGetAll)?;

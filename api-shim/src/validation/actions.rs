@@ -166,7 +166,7 @@ fn group_of(given: &Map<String, Value>) -> Option<String> {
 /// cluster.
 ///
 /// # Errors
-/// What the client is told: a 400 that names the field, where no other status is said.
+/// 409 for a group that only follows its cluster.
 pub fn check_upgrade(
     cluster: &Cluster,
     current: Option<&ClusterTemplate>,

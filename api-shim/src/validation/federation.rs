@@ -86,7 +86,7 @@ pub fn not_implemented() -> Fault {
 /// Lets a cluster join or leave. `cluster` is its uuid.
 ///
 /// # Errors
-/// What the client is told: a 400 that names the field, where no other status is said.
+/// 409 for a cluster that has joined already, 404 for one that is to leave and is no member.
 pub fn move_member(federation: &mut Federation, membership: &Membership, cluster: &str) -> Result<(), Fault> {
     let name = federation.name.as_deref().unwrap_or_default();
     let is_member = federation.member_ids.iter().any(|member| member == cluster);

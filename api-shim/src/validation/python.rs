@@ -90,6 +90,9 @@ fn quoted(text: &str) -> String {
 
 /// Reads a Python literal (dictionary, list, tuple, text, number, `True`, `False`, `None`), or the JSON that
 /// looks like one (`true`, `false`, `null` besides).
+///
+/// # Errors
+/// What is wrong, for an error text: it is no such literal, goes on after its end, or is nested too deeply.
 pub fn parse_literal(text: &str) -> Result<Value, String> {
     let mut reader = Reader {
         chars: text.chars().collect(),

@@ -36,7 +36,7 @@ impl Change {
 /// Whether `change` may be asked of a cluster in `status`.
 ///
 /// # Errors
-/// What the client is told: a 400 that names the field, where no other status is said.
+/// 409 that names the status.
 pub fn check(change: Change, status: Option<ClusterStatus>) -> Result<(), Fault> {
     use ClusterStatus::{DeleteComplete, DeleteInProgress, UpdateFailed, UpdateInProgress};
 

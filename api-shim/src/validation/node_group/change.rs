@@ -17,7 +17,7 @@ const CHANGEABLE: [&str; 4] = ["max_node_count", "min_node_count", "node_labels"
 /// default.
 ///
 /// # Errors
-/// What the client is told: a 400 that names the field, where no other status is said.
+/// 400 that names the field that the patch makes wrong; those of [`rules::check_counts`] and [`rules::check_nodes`].
 pub fn change(patch: &Patch, group: &NodeGroup, version: Version) -> Result<NodeGroup, Fault> {
     let before = document(group, version);
     let mut patched = apply(patch, before.clone(), &PATCH_RULES)?;

@@ -126,7 +126,8 @@ fn inherited(given: Option<StringMap>, merge: bool, cluster: &StringMap) -> Stri
 /// What must hold of a new group.
 ///
 /// # Errors
-/// What the client is told: a 400 that names the field, where no other status is said.
+/// Those of [`rules::check_counts`] and [`rules::check_nodes`], and 400 for a group of masters, labels that are too large
+/// and a boot volume that is no number.
 pub fn check_composed(new: &NewNodeGroup) -> Result<(), Fault> {
     let group = &new.group;
     rules::check_counts(group)?;

@@ -14,7 +14,7 @@ fn refused(attribute: &str, group: &str, why: &str) -> Fault {
 /// Whether the count lies within the bounds, and the bounds in order. A maximum of 0 is none.
 ///
 /// # Errors
-/// What the client is told: a 400 that names the field, where no other status is said.
+/// 409 that names the bound.
 pub fn check_counts(group: &NodeGroup) -> Result<(), Fault> {
     let (minimum, count) = (group.min_node_count, group.node_count);
     if let Some(maximum) = group.max_node_count.filter(|maximum| *maximum != 0) {
@@ -53,10 +53,10 @@ pub fn check_resize(group: &NodeGroup, count: i32) -> Result<(), Fault> {
     ))
 }
 
-/// 409 for an update of a group that is busy or broken.
+/// Whether the group may be updated.
 ///
 /// # Errors
-/// What the client is told: a 400 that names the field, where no other status is said.
+/// 409 for a group that is busy or broken.
 pub fn check_updatable(group: &NodeGroup) -> Result<(), Fault> {
     match group.status {
         None | Some(ClusterStatus::UpdateFailed | ClusterStatus::UpdateInProgress) => Ok(()),
@@ -71,7 +71,7 @@ pub fn check_updatable(group: &NodeGroup) -> Result<(), Fault> {
 /// Whether the group's nodes may carry these labels and taints.
 ///
 /// # Errors
-/// What the client is told: a 400 that names the field, where no other status is said.
+/// 409 that names the label or the taint.
 pub fn check_nodes(group: &NodeGroup) -> Result<(), Fault> {
     if group.is_master() {
         for (attribute, is_empty) in [
