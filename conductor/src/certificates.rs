@@ -48,6 +48,7 @@ use self::extensions::Rules;
 use self::key::PrivateKey;
 use self::key_pool::KeyPool;
 use self::manager::{CertificateManager, Entry, ManagerError, Managers, Slot, Stored};
+use self::material::OpenedMaterial;
 pub use self::x509::CertificateFormatError;
 use crate::metric_definitions as metric;
 use crate::workflows::CertificateRefs;
@@ -68,6 +69,7 @@ struct Inner {
     patience: Duration,
     pool: KeyPool,
     rules: Rules,
+    opened: OpenedMaterial,
     /// Something was forgotten that is to be removed.
     removal: Notify,
     /// As many as there are processors: more keys at once would only all come later.
@@ -76,7 +78,7 @@ struct Inner {
 
 impl Certificates {
     /// With the manager that `[certificates] cert_manager_type` names. Touches neither store nor network. What is
-    /// missing for Barbican, the default, is told by the first certificate that needs it: a conductor of clusters
+    /// missing for Barbican, the default, is an error of the first certificate that needs it: a conductor of clusters
     /// without certificates runs without.
     pub fn new(settings: &Settings, db: Database, key: JournalKey) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -87,6 +89,7 @@ impl Certificates {
                 managers: Managers::new(settings, db, key),
                 patience: settings.default.rpc_response_timeout / 2,
                 rules: Rules::from(&settings.x509),
+                opened: OpenedMaterial::default(),
                 removal: Notify::new(),
                 workers: Semaphore::new(processors),
             }),
@@ -258,7 +261,7 @@ impl Certificates {
         Ok(self.in_time(self.manager().certificate(reference)).await?)
     }
 
-    /// Somebody waits for this and will not for ever.
+    /// Limits a read to half of `rpc_response_timeout`, since a caller waits for it.
     async fn in_time<T>(&self, reading: impl Future<Output = Result<T, ManagerError>>) -> Result<T, Cause> {
         let patience = self.inner.patience;
         match tokio::time::timeout(patience, reading).await {

@@ -1,12 +1,43 @@
-//! What a cluster's row refers to, opened for its driver.
+//! What a cluster's row refers to, opened for its driver, and kept open for a while.
+//!
+//! Health is asked about every minute. Without a cache each look at a cluster would cost two questions to the store,
+//! with Barbican four requests, and the decryption of a key. What is behind a reference never changes: a rotation makes
+//! new references, and those are opened anew. Material that was removed from the store may be used for [`KEPT`] longer.
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use magnum_common::error::ErrorClass;
 use magnum_common::model::Cluster;
 use magnum_common::secret::Secret;
 use magnum_driver_api::{CaMaterial, ClusterCertificates, DriverError};
+use moka::future::Cache;
 
 use super::{Cause, CertificateError, CertificateFormatError, Certificates, key};
+
+/// How long opened material is kept.
+const KEPT: Duration = Duration::from_secs(15 * 60);
+
+/// Clusters whose material is kept, at most: some 6 KiB each.
+const CLUSTERS: u64 = 10_000;
+
+/// References of a CA and of a client certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct References {
+    ca: String,
+    client: String,
+}
+
+/// Material that was opened lately. Clones share it. Failures are not kept.
+#[derive(Debug, Clone)]
+pub(super) struct OpenedMaterial(Cache<References, CaMaterial>);
+
+impl Default for OpenedMaterial {
+    fn default() -> Self {
+        let cache = Cache::builder().max_capacity(CLUSTERS).time_to_live(KEPT);
+        Self(cache.build())
+    }
+}
 
 #[async_trait]
 impl ClusterCertificates for Certificates {
@@ -14,7 +45,19 @@ impl ClusterCertificates for Certificates {
         let (Some(ca), Some(client)) = (&cluster.ca_cert_ref, &cluster.magnum_cert_ref) else {
             return Ok(None);
         };
-        let (ca, client) = tokio::try_join!(self.ca(ca), async {
+        let references = References {
+            ca: ca.clone(),
+            client: client.clone(),
+        };
+        let opening = self.read(ca, client);
+        let material = self.inner.opened.0.try_get_with(references, opening).await;
+        material.map(Some).map_err(|error| error.as_ref().clone())
+    }
+}
+
+impl Certificates {
+    async fn read(&self, ca: &str, client: &str) -> Result<CaMaterial, DriverError> {
+        let (ca, (client, key)) = tokio::try_join!(self.ca(ca), async {
             let pair = self.in_time(self.manager().get(client)).await?;
             let key = self.opened(pair.private_key, pair.passphrase).await?;
             Ok::<_, CertificateError>((pair.certificate, key))
@@ -23,12 +66,9 @@ impl ClusterCertificates for Certificates {
             ErrorClass::Transient => DriverError::Transient(error.to_string()),
             ErrorClass::Permanent | ErrorClass::NotSupported => DriverError::Permanent(error.to_string()),
         })?;
-        let (client, key) = client;
-        Ok(Some(CaMaterial { ca, client, key }))
+        Ok(CaMaterial { ca, client, key })
     }
-}
 
-impl Certificates {
     /// The key without its passphrase.
     async fn opened(&self, key: Secret, passphrase: Option<Secret>) -> Result<Secret, Cause> {
         self.work(move || Ok(key::opened(&key, passphrase.as_ref()).map_err(CertificateFormatError::from)?))

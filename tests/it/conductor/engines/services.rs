@@ -98,7 +98,7 @@ fn openssl(arguments: &[&str], input: &str) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clusters_material_is_opened_from_every_store() -> Result<()> {
+async fn a_clusters_material_is_opened_from_every_store_and_kept_by_its_references() -> Result<()> {
     for kind in [
         CertManagerType::X509KeyPair,
         CertManagerType::Local,
@@ -132,6 +132,14 @@ async fn a_clusters_material_is_opened_from_every_store() -> Result<()> {
         ensure!(!format!("{material:?}").contains("PRIVATE"), "{kind:?}");
 
         certificates.remove(&reference).await?;
+        let kept = certificates.open(&cluster).await?.context("it was opened")?;
+        ensure!(kept == material, "{kind:?}");
+        // As after a rotation: other references, which nobody has opened.
+        let refs = certificates
+            .generate(&cluster, &context(None), &OperationId::random())
+            .await?;
+        certificates.remove(&refs.ca).await?;
+        refs.apply(&mut cluster);
         let lost = certificates.open(&cluster).await.err().context("it is gone")?;
         ensure!(matches!(lost, DriverError::Permanent(_)), "{kind:?}: {lost:?}");
     }
