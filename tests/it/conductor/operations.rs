@@ -11,6 +11,7 @@ mod choosing;
 mod deleting;
 mod fencing;
 mod history;
+mod holding;
 mod operators;
 mod rebooting;
 mod running;
