@@ -89,6 +89,9 @@ impl RequestContext {
     }
 
     /// Takes the value of the key `name` out of a message that is being read.
+    ///
+    /// # Errors
+    /// The message is no JSON there.
     pub fn take_value<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         let value = if name == TOKEN_INFO {
             Kept::Text(map.next_value::<Box<RawValue>>()?.into())

@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::metric_definitions;
-use crate::periodic::utilisation::Board;
+use crate::periodic::utilisation::UtilisationFigures;
 
 /// How long the database may take to answer `/readiness`.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ pub struct Readiness {
     /// Whether messages are being taken.
     pub consuming: Arc<AtomicBool>,
     /// What clusters use, for `/metrics`.
-    pub used: Board,
+    pub used: UtilisationFigures,
 }
 
 /// Serves until `shutdown`.
@@ -54,7 +54,10 @@ pub async fn serve(listener: TcpListener, readiness: Readiness, shutdown: Cancel
     }
 }
 
-/// Takes the address.
+/// Listens at the address.
+///
+/// # Errors
+/// The system's: the address is in use, is not this machine's, or needs a privilege.
 pub async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::bind(address).await
 }

@@ -70,6 +70,9 @@ pub fn decompress(body: Bytes, label: Option<&str>, limit: usize) -> Result<Byte
 }
 
 /// Compresses `body` and tells the `compression` header that goes with it.
+///
+/// # Errors
+/// The compressor fails; writing to memory, it does not.
 pub fn compress(body: &[u8], compression: Compression) -> io::Result<(&'static str, Bytes)> {
     Ok(match compression {
         Compression::Zlib => {

@@ -41,6 +41,9 @@ struct Wire {
 
 impl RemoteFailure {
     /// Reads the text of a reply's `failure`.
+    ///
+    /// # Errors
+    /// The text is no JSON object, or one of its members has another type.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         let wire: Wire = serde_json::from_str(text)?;
         // `message` is `str(e)`; for Magnum's exceptions the first argument is the same text.

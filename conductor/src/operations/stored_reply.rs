@@ -76,7 +76,10 @@ struct StoredFault {
 pub struct UnreadableReply(#[from] rmp_serde::decode::Error);
 
 impl StoredReply {
-    /// Stores an answer.
+    /// The form in which a reply is stored.
+    ///
+    /// # Errors
+    /// A value that MessagePack cannot hold; replies are JSON, so there is none.
     pub fn new(answer: &Reply) -> Result<Self, rmp_serde::encode::Error> {
         let stored = match answer {
             Ok(value) => Stored::Result(value.clone()),

@@ -64,6 +64,9 @@ impl Args {
     }
 
     /// The bytes for the journal.
+    ///
+    /// # Errors
+    /// A value that MessagePack cannot hold; arguments come from JSON, so there is none.
     pub fn to_bytes(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
         rmp_serde::to_vec_named(self)
     }

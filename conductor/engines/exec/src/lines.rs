@@ -43,6 +43,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// The next line without its end, bytes that are not UTF-8 replaced; `None` at the end.
+    ///
+    /// # Errors
+    /// A line, or all of the output, is longer than the limit.
     pub async fn next(&mut self) -> Result<Option<String>, TooMuch> {
         loop {
             if let Some(line) = self.take_line()? {

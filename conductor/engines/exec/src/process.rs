@@ -79,7 +79,10 @@ pub trait Listener: Send {
 }
 
 impl Run<'_> {
-    /// Runs the program to its end. An error means that not even the guard could be started.
+    /// Runs the program to its end.
+    ///
+    /// # Errors
+    /// Not even the guard could be started.
     pub async fn listen(self, listener: &mut dyn Listener) -> io::Result<End> {
         let mut child = self.spawn()?;
         let mut group = Group::of(&child);

@@ -224,7 +224,11 @@ pub enum OutputLine<T> {
 }
 
 impl<T: FromResult> OutputLine<T> {
-    /// Reads a line. The error is for the driver's author and says what is wrong with the line.
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// What is wrong with the line, for the driver's author: no JSON, an unknown or a missing member, a member that does
+    /// not go with another.
     pub fn read(line: &str) -> Result<Self, String> {
         let line: RawLine<T::Line> = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let cluster = line.cluster;
@@ -373,7 +377,7 @@ mod tests {
     type OutputLine = super::OutputLine<DriverReport>;
 
     #[test]
-    fn progress_a_result_and_an_error_are_told_apart() {
+    fn progress_results_and_errors_are_distinguished() {
         let progress = OutputLine::read(r#"{"progress": "node 1 of 3", "percent": 33.4}"#).unwrap();
         assert_eq!(
             progress,
@@ -406,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_names_its_cluster() {
+    fn observation_names_its_cluster() {
         let seen =
             OutputLine::read(r#"{"cluster": "c-1", "error": "gone", "class": "not_supported"}"#).unwrap();
         assert_eq!(

@@ -220,7 +220,7 @@ async fn a_program_reads_its_request_reports_progress_and_answers() {
 }
 
 #[tokio::test]
-async fn the_environment_is_what_the_manifest_lists_and_nothing_more() {
+async fn environment_holds_only_the_variables_of_the_manifest() {
     let it = script("env > environment; echo '{\"result\": {}}'");
     it.create().await.unwrap();
     let mut names: Vec<String> = it
@@ -287,7 +287,7 @@ async fn a_code_above_those_of_signals_is_the_programs_own() {
 }
 
 #[tokio::test]
-async fn a_child_that_left_the_group_and_keeps_the_pipes_open_does_not_cost_the_answer() {
+async fn reply_survives_a_child_outside_the_group_that_keeps_the_pipes_open() {
     let it = script(
         r#"setsid sleep 20 & i=0
         while [ $i -lt 3000 ]; do echo '{"progress": "one more line of many"}'; i=$((i + 1)); done
@@ -301,7 +301,7 @@ async fn a_child_that_left_the_group_and_keeps_the_pipes_open_does_not_cost_the_
 }
 
 #[tokio::test]
-async fn a_program_that_says_nothing_has_failed() {
+async fn program_without_output_fails() {
     let it = script("exit 0");
     assert!(text(it.create().await).contains("without a line that holds a result"));
 }
@@ -394,7 +394,7 @@ async fn dropping_the_call_kills_the_whole_group() {
 }
 
 #[tokio::test]
-async fn what_a_program_leaves_running_dies_with_the_call() {
+async fn processes_left_by_a_program_are_killed_at_the_end_of_the_call() {
     let it = script("sleep 600 & echo $! > child; echo '{\"result\": {}}'");
     it.create().await.unwrap();
     gone(&it.line_in("child").await).await;
@@ -417,7 +417,7 @@ async fn the_guard_stops_an_orphaned_program_by_itself() {
 
 /// A conductor that is stopped (SIGSTOP, a paused machine) keeps the pipe open but says nothing.
 #[tokio::test]
-async fn the_guard_stops_the_program_of_a_conductor_that_went_silent() {
+async fn guard_stops_the_program_of_a_dead_conductor() {
     let it = script(HANGS);
     let mut guard = by_hand(&it, Duration::from_millis(400)).await;
     for name in ["program", "child"] {
@@ -597,7 +597,7 @@ async fn ca_files_of_a_conductor_that_was_killed_go_when_the_next_one_loads_its_
 }
 
 #[test]
-fn a_wrong_option_of_the_engine_is_told_with_its_line_and_the_driver_does_not_load() {
+fn wrong_engine_option_is_reported_with_its_line_and_the_driver_does_not_load() {
     let folder = tempfile::tempdir().unwrap();
     let second = Duration::from_secs(1);
     drop(driver_in(folder.path(), "true", second, second));
