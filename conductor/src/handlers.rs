@@ -3,14 +3,14 @@
 //! | module | topic |
 //! |---|---|
 //! | [`arguments`] | typed arguments, with Python's errors for wrong ones |
-//! | [`command`], [`decode`] | what a message asks for, once its arguments are good |
-//! | [`plan`] | what accepting it changes: data made by pure functions |
+//! | [`command`], [`decode`] | the typed command of a message with valid arguments |
+//! | [`plan`] | the row changes of accepting it: data made by pure functions |
 //! | [`cluster_create`], [`cluster_update`], [`cluster_delete`], [`cluster_resize`] (upgrade too), [`nodegroup`], [`node_actions`], [`rotation`] | those functions |
 //! | [`columns`] | values that no row can hold |
 //! | [`accept`] | reads, plans, writes: one transaction for many messages |
 //! | [`certificates`] | signing requests, and showing CAs |
 //! | [`driver_api`] | calls of drivers' own APIs |
-//! | [`question`] | what is answered at once instead, without an operation |
+//! | [`question`] | calls that get a reply at once, without an operation |
 //!
 //! Guarantee: a message is accepted completely (journal and rows) or not at all, and the same message is never
 //! accepted twice. State rules are checked against the rows, in that transaction, and every change of a status

@@ -8,11 +8,12 @@
 //!
 //! And, if `[drivers] send_cluster_metrics` says so, `magnum.cluster.metrics.update`: see [`cluster_metrics`].
 //!
-//! Guarantee: best effort. Told after the commit, one after the other, beside the work: a notification never holds
-//! up or fails an operation (in Magnum it can do both). What the broker does not take is offered again as often as
-//! `[oslo_messaging_notifications] retry` says, without a limit by default; the next ones wait, a few thousand of
-//! them, and beyond that are lost with a word in the log. A process that dies loses those that wait; one that stops
-//! gives them a few seconds. The journal is what does not lose. What an operator discards by command is not told.
+//! Guarantee: best effort. Sent after the commit, one after the other, beside the work: a notification never delays
+//! or fails an operation (in Magnum it can do both). One that the broker does not confirm is retried as often as
+//! `[oslo_messaging_notifications] retry` allows, without a limit by default; a few thousand further ones wait, and
+//! beyond that they are lost with a line in the log. A process that crashes loses those that wait; one that stops
+//! sends them for five seconds at most. Only the journal loses nothing. An operation that an operator discards by
+//! command is not notified.
 //!
 //! A queued notification describes the cluster when it is written; its status is the one that the operation led
 //! to, whatever happened since.
@@ -44,10 +45,10 @@ use crate::store;
 pub use drivers::{Driver, Drivers};
 pub use message::{Notification, NotificationFormat, Priority, Retries};
 
-/// How long a stop waits for what is queued.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How long a stop waits for queued notifications.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sends what is told.
+/// Turns notices into notifications, and sends them.
 pub struct Notifier {
     db: Database,
     transport: Arc<dyn Transport>,
@@ -61,11 +62,11 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// By `[oslo_messaging_notifications]`; `requests` is the transport where that names no other. `None`: there is
-    /// nobody to tell.
+    /// By `[oslo_messaging_notifications]`; `requests` is the transport where that names no other. `None`: no
+    /// driver is configured.
     ///
     /// # Errors
-    /// When the options cannot be used for the other broker.
+    /// The options of `transport_url` in that section cannot be used.
     pub fn new(
         settings: &Settings,
         db: Database,
@@ -76,11 +77,11 @@ impl Notifier {
         for problem in drivers.problems() {
             tracing::error!("{problem}");
         }
-        if drivers.here.is_empty() {
+        if drivers.known.is_empty() {
             return Ok(None);
         }
         let own = match RpcOptions::for_notifications(settings)? {
-            Some(own) if drivers.publish() => {
+            Some(own) if drivers.publishes() => {
                 let name = format!("magnum-conductor:{}:notifications", settings.default.host);
                 Some(rpc::connect_with(own, &name)?)
             }
@@ -98,33 +99,33 @@ impl Notifier {
         }))
     }
 
-    /// Sends what `told` brings until `shutdown`, and then what is queued, for a moment.
-    pub async fn run(self, mut told: mpsc::Receiver<Notice>, shutdown: CancellationToken) {
+    /// Sends a notification for each of `notices` until `shutdown`, and then those queued, for five seconds at most.
+    pub async fn run(self, mut notices: mpsc::Receiver<Notice>, shutdown: CancellationToken) {
         let unfinished = loop {
             let notice = tokio::select! {
                 biased;
                 () = shutdown.cancelled() => break None,
-                notice = told.recv() => match notice {
+                notice = notices.recv() => match notice {
                     Some(notice) => notice,
-                    // Whoever could tell is gone; so will be this part.
+                    // All senders are gone: the process is about to stop.
                     None => return shutdown.cancelled().await,
                 },
             };
-            let mut telling = Box::pin(self.tell(notice));
+            let mut sending = Box::pin(self.send(notice));
             tokio::select! {
-                () = &mut telling => {}
-                () = shutdown.cancelled() => break Some(telling),
+                () = &mut sending => {}
+                () = shutdown.cancelled() => break Some(sending),
             }
         };
-        let last_words = async {
-            if let Some(telling) = unfinished {
-                telling.await;
+        let flush = async {
+            if let Some(sending) = unfinished {
+                sending.await;
             }
-            while let Ok(notice) = told.try_recv() {
-                self.tell(notice).await;
+            while let Ok(notice) = notices.try_recv() {
+                self.send(notice).await;
             }
         };
-        if timeout(LAST_WORDS, last_words).await.is_err() {
+        if timeout(FLUSH_TIMEOUT, flush).await.is_err() {
             tracing::warn!("the process stops before all notifications are sent");
         }
         if self.owns_transport {
@@ -132,11 +133,11 @@ impl Notifier {
         }
     }
 
-    async fn tell(&self, notice: Notice) {
+    async fn send(&self, notice: Notice) {
         let notification = match notice {
-            Notice::Complete(told) => self.notification(&told),
+            Notice::Complete(details) => self.notification(&details),
             Notice::Ended { operation, seen } => match self.ended(operation, seen).await {
-                Ok(Some(told)) => self.notification(&told),
+                Ok(Some(details)) => self.notification(&details),
                 Ok(None) => return,
                 Err(error) => {
                     tracing::warn!(%error, "a notification is lost: the journal cannot be read");
@@ -151,7 +152,7 @@ impl Notifier {
                 cluster_metrics::context(),
             ),
         };
-        for driver in &self.drivers.here {
+        for driver in &self.drivers.known {
             match driver.format() {
                 Some(format) => self.publish(&notification, format).await,
                 None => log_driver::write(&notification),
@@ -176,23 +177,23 @@ impl Notifier {
         }
     }
 
-    fn notification(&self, told: &NoticeDetails) -> Notification {
+    fn notification(&self, details: &NoticeDetails) -> Notification {
         Notification::now(
             self.publisher_id.clone(),
-            format!("magnum.cluster.{}", told.kind.description().notification),
-            match told.outcome {
+            format!("magnum.cluster.{}", details.kind.description().notification),
+            match details.outcome {
                 NoticeOutcome::Failure => Priority::Error,
                 NoticeOutcome::Pending | NoticeOutcome::Success => Priority::Info,
             },
             cadf::payload(&cadf::Event {
-                kind: told.kind,
-                outcome: told.outcome,
-                cluster: &told.cluster,
-                seen: told.seen.as_ref(),
-                context: &told.context,
-                refusal: told.refusal.as_ref(),
+                kind: details.kind,
+                outcome: details.outcome,
+                cluster: &details.cluster,
+                snapshot: details.seen.as_ref(),
+                context: &details.context,
+                refusal: details.refusal.as_ref(),
             }),
-            told.context.clone(),
+            details.context.clone(),
         )
     }
 
@@ -223,13 +224,13 @@ impl Notifier {
     }
 }
 
-/// What there is to tell of an operation that has ended.
+/// The notification of an operation that has ended; `None` for operations that are not notified.
 fn details_of(row: &OperationRow, seen: Option<ClusterSnapshot>) -> Option<NoticeDetails> {
     let kind: OperationKind = row.kind.parse().ok()?;
     let (outcome, led_to) = match row.state.parse().ok()? {
         State::Succeeded => (NoticeOutcome::Success, Outcome::Complete),
         State::Failed => (NoticeOutcome::Failure, Outcome::Failed),
-        // Stopped by an operator: the cluster is failed. Other cancelled ones gave way to a delete, which tells.
+        // Stopped by an operator: the cluster is failed. Others were cancelled for a delete, which has its own notification.
         State::Cancelled if row.reason.as_deref() == Some(finish::STOPPED) => {
             (NoticeOutcome::Failure, Outcome::Failed)
         }

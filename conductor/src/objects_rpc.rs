@@ -3,21 +3,20 @@
 //!
 //! | module | topic |
 //! |---|---|
-//! | [`call`] | the five methods on the wire, and what they ask for |
+//! | [`call`] | the five methods on the wire and their arguments |
 //! | [`methods`] | which class has which method; the tables are in the files of the classes |
 //! | [`arguments`] | positions and names, as Python binds them |
 //! | `clusters`, `templates`, `node_groups`, `key_pairs`, `quotas`, `federations`, `services`, `stats` | the classes |
 //! | `instance` | create, save, refresh, destroy, alike for most classes |
-//! | `identity`, `lookup`, `listing` | what a caller means, which row, which rows |
+//! | `identity`, `lookup`, `listing` | the kind of identifier, one row, lists of rows |
 //!
 //! Guarantees: a method that changes something is carried out once for each message, however often the message is
-//! delivered: its answer is kept in the transaction of the change, a refusal likewise, and given again. While the
-//! database is away a caller is kept waiting for [`PATIENCE`], and is then told so. What a caller may see is
-//! decided by its context, as in Magnum. Private keys are neither logged nor kept with an answer.
+//! delivered: its reply is stored in the transaction of the change, a refusal likewise, and sent again for a redelivery.
+//! During an outage of the database callers wait for up to [`PATIENCE`] and then get a fault. The tenant scope is that
+//! of the caller's context, as in Magnum. Private keys are neither logged nor stored with a reply.
 //!
-//! Not guaranteed: that a caller who was told that the database is away has changed nothing, when it went away in
-//! the moment of the commit. A message without an id is not repeated by us, but carried out as often as it is
-//! delivered.
+//! Not guaranteed: that a call with the fault of an outage has changed nothing, since the connection may have been lost
+//! during the commit. A call without a message id is not retried, and carried out as often as it is delivered.
 //!
 //! Where we differ from Magnum: only the methods of the tables can be called, where Python's `getattr` finds
 //! anything; three methods work that Magnum broke (see `docs/differences.md`).
@@ -59,7 +58,7 @@ use self::failure::Failure;
 use crate::certificates::manager::Sealing;
 use crate::store::object_answers;
 
-/// How long a caller is kept waiting for a database that is away. A Python caller gives up after
+/// How long callers wait during an outage of the database. A Python caller gives up after
 /// `rpc_response_timeout`, 60 s by default; the answer should come before.
 pub const PATIENCE: Duration = Duration::from_secs(25);
 
@@ -75,12 +74,12 @@ pub struct ObjectsRpc {
     patience: Duration,
 }
 
-/// An answer as it is kept.
+/// A stored reply.
 #[derive(Serialize, Deserialize)]
 enum Kept {
-    /// What was returned.
+    /// The result.
     Result(Value),
-    /// What was raised, in the form in which it travels.
+    /// The exception, as serialised in a reply.
     Failure(String),
 }
 
@@ -103,16 +102,16 @@ impl ObjectsRpc {
         }
     }
 
-    /// Keeps callers waiting no longer than this for a database that is away.
+    /// Limits the wait of callers during an outage of the database.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// The answer to a message, or the exception that its caller gets.
+    /// The reply to a call, or the exception that its caller gets.
     ///
     /// # Errors
-    /// Magnum's exceptions, Python's for wrong arguments, and `MagnumException` when the database is away.
+    /// Magnum's exceptions, Python's for wrong arguments, and `MagnumException` during an outage of the database.
     pub async fn answer(
         &self,
         method: Method,
@@ -125,7 +124,7 @@ impl ObjectsRpc {
             call => Arc::new(call),
         };
         let message = message.filter(|message| message.as_str().len() <= LONGEST_ID);
-        // What may have been committed is repeated only if the record would tell.
+        // A change that may have been committed is retried only if its stored reply would be found.
         let may_repeat = !call.changes() || message.is_some();
         let policy = RetryPolicy {
             initial: Duration::from_millis(50),
@@ -155,7 +154,7 @@ impl ObjectsRpc {
         Ok(answer)
     }
 
-    /// One try. The inner result is the answer, the outer error what may be tried again.
+    /// One attempt. The inner result is the reply; the outer error may be retried.
     async fn attempt(
         &self,
         call: &Arc<Call>,
@@ -169,13 +168,13 @@ impl ObjectsRpc {
         }
         let message = message.cloned();
         self.db
-            .transaction(move |conn| changed(conn, &call, &context, message.as_ref()))
+            .transaction(move |conn| run_once(conn, &call, &context, message.as_ref()))
             .await
     }
 }
 
-/// Changes and keeps the answer, or finds the answer that was kept. In a transaction.
-fn changed(
+/// Carries out a call and stores its reply, or finds the stored one. In a transaction.
+fn run_once(
     conn: &mut AnyConnection,
     call: &Call,
     context: &RequestContext,
@@ -194,13 +193,13 @@ fn changed(
     };
     if let Some(message) = message {
         let kept = match &answer {
-            Ok(value) => Kept::Result(call.kept(value)),
+            Ok(value) => Kept::Result(call.storable(value)),
             Err(fault) => Kept::Failure(RemoteFailure::from(fault).to_json()),
         };
         // Values and strings always serialise.
         let kept = serde_json::to_vec(&kept).unwrap_or_default();
         if !object_answers::record(conn, message, &kept)? {
-            return Err(Failure::Again);
+            return Err(Failure::Retry);
         }
     }
     Ok(answer)

@@ -1,6 +1,6 @@
-//! Work that comes round: it has no request, may run in every conductor, and may be skipped once.
+//! Periodic work: it has no request, may run in every conductor, and a round of it may be skipped.
 //!
-//! Every loop here survives a database that is away: it logs once, and goes on when it is back.
+//! Every loop here survives an outage of the database: it logs the first failure, and continues when it is back.
 
 pub mod announce;
 pub mod certificate_removal;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use rand::RngExt;
 use tokio_util::sync::CancellationToken;
 
-/// Waits between rounds, a little irregularly, so that conductors that were started together spread out.
+/// Waits between rounds, with a jitter of a tenth, so that conductors that were started together spread out.
 #[derive(Debug)]
 pub struct Rounds {
     interval: Duration,
@@ -27,7 +27,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// The first round comes at once.
+    /// The first round starts at once, each further one after about `interval`.
     pub const fn new(interval: Duration, shutdown: CancellationToken) -> Self {
         Self {
             interval,
@@ -58,31 +58,34 @@ impl Rounds {
 
 /// Logs the first failure of a series and its end, not each of them.
 #[derive(Debug)]
-pub struct Trouble {
-    what: &'static str,
+pub struct FailureLog {
+    activity: &'static str,
     failing: bool,
 }
 
-impl Trouble {
-    /// For work called `what`.
-    pub const fn with(what: &'static str) -> Self {
-        Self { what, failing: false }
+impl FailureLog {
+    /// For the work that log lines call `activity`.
+    pub const fn of(activity: &'static str) -> Self {
+        Self {
+            activity,
+            failing: false,
+        }
     }
 
-    /// Takes the outcome of one round.
-    pub fn note<T, E: std::fmt::Display>(&mut self, outcome: Result<T, E>) -> Option<T> {
+    /// Logs the outcome of one round, and returns its value.
+    pub fn record<T, E: std::fmt::Display>(&mut self, outcome: Result<T, E>) -> Option<T> {
         match outcome {
             Ok(value) => {
                 if std::mem::take(&mut self.failing) {
-                    tracing::info!("{} works again", self.what);
+                    tracing::info!("{} works again", self.activity);
                 }
                 Some(value)
             }
             Err(error) => {
                 if self.failing {
-                    tracing::debug!(%error, "{} still fails", self.what);
+                    tracing::debug!(%error, "{} still fails", self.activity);
                 } else {
-                    tracing::warn!(%error, "{} fails; it goes on when it can", self.what);
+                    tracing::warn!(%error, "{} fails; it goes on when it can", self.activity);
                 }
                 self.failing = true;
                 None
@@ -96,7 +99,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_first_round_comes_at_once_later_ones_can_be_brought_forward_and_a_stop_ends_them() {
+    async fn first_round_starts_at_once_later_ones_can_be_brought_forward_and_a_stop_ends_them() {
         let shutdown = CancellationToken::new();
         let mut rounds = Rounds::new(Duration::from_secs(3600), shutdown.clone());
         assert!(rounds.next().await);

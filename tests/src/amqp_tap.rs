@@ -1,4 +1,4 @@
-//! A line to a broker that writes down what a client says, method by method, in the words of the recordings in
+//! A proxy before a broker that records the AMQP methods of its clients, in the format of the recordings in
 //! `tests/fixtures/rpc/topology`.
 //!
 //! It forwards bytes as they are and reads a copy of the client's side. Acknowledgements and bodies are left out.
@@ -15,20 +15,20 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// What one connection said.
+/// The recorded methods of one connection.
 #[derive(Debug, Clone, Default)]
-pub struct Said {
-    /// The name that it gave itself.
+pub struct RecordedConnection {
+    /// Its `connection_name`.
     pub name: String,
-    /// Its methods in order.
+    /// The methods that the client sent, in order.
     pub methods: Vec<Value>,
 }
 
-/// The line. Dropping it takes no new connections.
+/// The proxy. After a drop it accepts no new connections.
 #[derive(Debug)]
 pub struct AmqpTap {
     address: SocketAddr,
-    said: Arc<Mutex<Vec<Said>>>,
+    connections: Arc<Mutex<Vec<RecordedConnection>>>,
     acceptor: JoinHandle<()>,
 }
 
@@ -37,21 +37,21 @@ impl AmqpTap {
     pub async fn start(upstream: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let notes = Arc::clone(&said);
+        let connections = Arc::new(Mutex::new(Vec::new()));
+        let notes = Arc::clone(&connections);
         let acceptor = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let index = {
-                    let mut said = notes.lock().unwrap_or_else(PoisonError::into_inner);
-                    said.push(Said::default());
-                    said.len() - 1
+                    let mut connections = notes.lock().unwrap_or_else(PoisonError::into_inner);
+                    connections.push(RecordedConnection::default());
+                    connections.len() - 1
                 };
                 tokio::spawn(carry(client, upstream, Arc::clone(&notes), index));
             }
         });
         Ok(Self {
             address,
-            said,
+            connections,
             acceptor,
         })
     }
@@ -61,10 +61,11 @@ impl AmqpTap {
         self.address
     }
 
-    /// What was said so far by the connections whose names contain `part`, oldest first.
-    pub fn said_by(&self, part: &str) -> Vec<Said> {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.iter()
+    /// The connections so far whose names contain `part`, oldest first.
+    pub fn connections_named(&self, part: &str) -> Vec<RecordedConnection> {
+        let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        connections
+            .iter()
             .filter(|one| one.name.contains(part))
             .cloned()
             .collect()
@@ -77,7 +78,12 @@ impl Drop for AmqpTap {
     }
 }
 
-async fn carry(mut client: TcpStream, upstream: SocketAddr, notes: Arc<Mutex<Vec<Said>>>, index: usize) {
+async fn carry(
+    mut client: TcpStream,
+    upstream: SocketAddr,
+    notes: Arc<Mutex<Vec<RecordedConnection>>>,
+    index: usize,
+) {
     let Ok(mut server) = TcpStream::connect(upstream).await else {
         return;
     };
@@ -102,7 +108,7 @@ async fn carry(mut client: TcpStream, upstream: SocketAddr, notes: Arc<Mutex<Vec
 }
 
 /// Reads the whole frames of `unread` into the notes.
-fn note(unread: &mut Vec<u8>, notes: &Mutex<Vec<Said>>, index: usize) {
+fn note(unread: &mut Vec<u8>, notes: &Mutex<Vec<RecordedConnection>>, index: usize) {
     loop {
         let (frame, rest) = match parse_frame(unread.as_slice()) {
             Ok((rest, frame)) => (frame, rest.len()),
@@ -111,31 +117,31 @@ fn note(unread: &mut Vec<u8>, notes: &Mutex<Vec<Said>>, index: usize) {
         };
         unread.drain(..unread.len() - rest);
         let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(said) = notes.get_mut(index) else {
+        let Some(connection) = notes.get_mut(index) else {
             return;
         };
         match frame {
             AMQPFrame::Method(_, class) => {
                 if let AMQPClass::Connection(connection::AMQPMethod::StartOk(ok)) = &class {
-                    said.name = table(&ok.client_properties)["connection_name"]
+                    connection.name = table(&ok.client_properties)["connection_name"]
                         .as_str()
                         .unwrap_or_default()
                         .to_owned();
                 }
-                said.methods.extend(method(class));
+                connection.methods.extend(method(class));
             }
             AMQPFrame::Header(_, header) => {
-                if let Some(publish) = said.methods.last_mut() {
+                if let Some(publish) = connection.methods.last_mut() {
                     publish["properties"] = properties(&header.properties);
                 }
             }
-            AMQPFrame::Heartbeat => said.methods.push(json!({"method": "heartbeat"})),
+            AMQPFrame::Heartbeat => connection.methods.push(json!({"method": "heartbeat"})),
             _ => {}
         }
     }
 }
 
-/// A method in the recorder's words; none for those that are left out.
+/// A method in the recorder's format; `None` for methods that are not recorded.
 fn method(class: AMQPClass) -> Option<Value> {
     Some(match class {
         AMQPClass::Connection(method) => match method {

@@ -97,7 +97,7 @@ pub async fn rest(client: &mut TcpStream) -> Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// What the real oslo.middleware says to these cases.
+/// The results of the real oslo.middleware for these cases.
 pub async fn oslo(topic: &str, cases: &Value) -> Result<Vec<Value>> {
     let file = run_dir()?
         .folder("oslo-middleware")?

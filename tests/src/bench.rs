@@ -12,7 +12,7 @@
 //! | journalled | the whole `magnum-conductor`: one row of the journal, of its events and of the cluster, two node groups, committed to MariaDB, then acknowledged |
 //!
 //! Rates depend on what else the machine does; the ratios of one run and the processor time per message are
-//! the figures to compare. Every wait is bounded, and each step is told on standard error.
+//! the figures to compare. Every wait is bounded, and each step is logged on standard error.
 
 mod calls;
 mod casts;
@@ -90,9 +90,9 @@ pub enum Command {
     Guard(GuardArgs),
 }
 
-/// Where a benchmark takes place.
+/// The program and servers of a benchmark.
 #[derive(Debug)]
-pub struct Ground<'a> {
+pub struct Environment<'a> {
     /// This program: contestants of ours are processes of it.
     pub program: PathBuf,
     /// The broker. Nobody else should use it meanwhile.
@@ -101,20 +101,26 @@ pub struct Ground<'a> {
     pub database: &'a Mariadb,
 }
 
-/// Carries out what the command line says.
+/// Runs the command.
 pub fn main(command: Command) -> ExitCode {
     let outcome = match command {
         Command::Guard(args) => return guard::run(&args, Stdio::inherit()).into(),
         Command::Conductor(arguments) => return cli::main(arguments),
         Command::Api(arguments) => return api::main(&arguments),
         Command::Serve(serve) => block_on(serve.run()),
-        Command::Casts(casts) => block_on(on_own_servers(async |ground| casts.run(ground).await)),
-        Command::Calls(calls) => block_on(on_own_servers(async |ground| calls.run(ground).await)),
-        Command::Objects(objects) => block_on(on_own_servers(async |ground| objects.run(ground).await)),
-        Command::Create(create) => block_on(on_own_servers(async |ground| create.run(ground).await)),
-        Command::Rest(rest) => block_on(on_own_servers(async |ground| rest.run(ground).await)),
-        Command::Health(health) => block_on(on_own_servers(async |ground| health.run(ground).await)),
-        Command::Sweep(sweep) => block_on(on_own_servers(async |ground| sweep.run(ground).await)),
+        Command::Casts(casts) => block_on(on_own_servers(async |environment| casts.run(environment).await)),
+        Command::Calls(calls) => block_on(on_own_servers(async |environment| calls.run(environment).await)),
+        Command::Objects(objects) => {
+            block_on(on_own_servers(async |environment| objects.run(environment).await))
+        }
+        Command::Create(create) => {
+            block_on(on_own_servers(async |environment| create.run(environment).await))
+        }
+        Command::Rest(rest) => block_on(on_own_servers(async |environment| rest.run(environment).await)),
+        Command::Health(health) => {
+            block_on(on_own_servers(async |environment| health.run(environment).await))
+        }
+        Command::Sweep(sweep) => block_on(on_own_servers(async |environment| sweep.run(environment).await)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -131,19 +137,19 @@ fn block_on(work: impl Future<Output = Result<()>>) -> Result<()> {
         .block_on(work)
 }
 
-async fn on_own_servers(bench: impl AsyncFnOnce(&Ground<'_>) -> Result<Report>) -> Result<()> {
+async fn on_own_servers(bench: impl AsyncFnOnce(&Environment<'_>) -> Result<Report>) -> Result<()> {
     if cfg!(debug_assertions) {
         report::say("this is a debug build: its figures mean nothing; build with --profile dist");
     }
     report::say("starting a broker and a database server");
     let broker = Rabbitmq::dedicated().await?;
     let database = Mariadb::durable().await?;
-    let ground = Ground {
+    let environment = Environment {
         program: std::env::current_exe()?,
         broker: &broker,
         database: &database,
     };
-    bench(&ground).await?.print();
+    bench(&environment).await?.print();
     broker.stop().await?;
     database.stop().await
 }

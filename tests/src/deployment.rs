@@ -172,7 +172,7 @@ impl Deployment {
             .await
     }
 
-    /// All operations, as `magnum-conductor operations list` tells them.
+    /// All operations, as `magnum-conductor operations list` prints them.
     pub async fn operations(&self) -> Result<Vec<Value>> {
         let launch =
             Launch::program("magnum-conductor")?.args(["operations", "list", "--json", "--limit", "100000"]);

@@ -1,4 +1,4 @@
-//! A driver that does what a test tells it, and remembers what it was asked.
+//! A driver that follows the script of a test, and records its calls.
 //!
 //! Each call takes the next [`Act`] of the script; with an empty script the work is done at once. A call can be
 //! held at a gate, so that a test does its part exactly while the driver works. The driver itself proves that no
@@ -31,7 +31,7 @@ pub enum Act {
     Fail(DriverError),
     /// Panics.
     Panic,
-    /// Says that it has begun, waits until the gate is opened or the call is cancelled, then does the other act.
+    /// Signals that it has begun, waits until the gate is opened or the call is cancelled, then does the other act.
     Gate(Arc<Gate>, Box<Act>),
     /// As a gate, but deaf to cancellation: only dropping the call ends it.
     Deaf(Arc<Gate>, Box<Act>),
@@ -94,15 +94,15 @@ pub struct FakeDriver {
     script: Mutex<VecDeque<Act>>,
     calls: Mutex<Vec<Call>>,
     inside: Mutex<HashMap<ClusterUuid, usize>>,
-    sees: Mutex<HashMap<ClusterUuid, Result<DriverReport, DriverError>>>,
-    looks: Mutex<Vec<ClusterRef>>,
-    look_gate: Mutex<Option<Arc<Gate>>>,
+    observations: Mutex<HashMap<ClusterUuid, Result<DriverReport, DriverError>>>,
+    observed: Mutex<Vec<ClusterRef>>,
+    poll_gate: Mutex<Option<Arc<Gate>>>,
     health: Mutex<HashMap<ClusterUuid, Result<HealthReport, DriverError>>>,
-    health_looks: Mutex<Vec<ClusterUuid>>,
+    health_polls: Mutex<Vec<ClusterUuid>>,
     choices: Mutex<VecDeque<Result<Vec<String>, DriverError>>>,
-    uses: Mutex<HashMap<ClusterUuid, Result<UtilisationReport, DriverError>>>,
-    use_looks: Mutex<Vec<ClusterUuid>>,
-    use_gate: Mutex<Option<Arc<Gate>>>,
+    utilisation: Mutex<HashMap<ClusterUuid, Result<UtilisationReport, DriverError>>>,
+    utilisation_polls: Mutex<Vec<ClusterUuid>>,
+    utilisation_gate: Mutex<Option<Arc<Gate>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -116,11 +116,11 @@ impl FakeDriver {
         for name in Capabilities::NAMES {
             all.set(name, true);
         }
-        Self::able(name, all)
+        Self::with_capabilities(name, all)
     }
 
-    /// One that announces these capabilities.
-    pub fn able(name: &str, capabilities: Capabilities) -> Arc<Self> {
+    /// A driver with these capabilities.
+    pub fn with_capabilities(name: &str, capabilities: Capabilities) -> Arc<Self> {
         Arc::new(Self {
             info: DriverInfo {
                 name: name.to_owned(),
@@ -134,15 +134,15 @@ impl FakeDriver {
             script: Mutex::default(),
             calls: Mutex::default(),
             inside: Mutex::default(),
-            sees: Mutex::default(),
-            looks: Mutex::default(),
-            look_gate: Mutex::default(),
+            observations: Mutex::default(),
+            observed: Mutex::default(),
+            poll_gate: Mutex::default(),
             health: Mutex::default(),
-            health_looks: Mutex::default(),
+            health_polls: Mutex::default(),
             choices: Mutex::default(),
-            uses: Mutex::default(),
-            use_looks: Mutex::default(),
-            use_gate: Mutex::default(),
+            utilisation: Mutex::default(),
+            utilisation_polls: Mutex::default(),
+            utilisation_gate: Mutex::default(),
         })
     }
 
@@ -152,60 +152,60 @@ impl FakeDriver {
         self
     }
 
-    /// What an observation of the cluster brings from now on; nothing at first.
-    pub fn sees(&self, cluster: &ClusterUuid, result: Result<DriverReport, DriverError>) -> &Self {
-        lock(&self.sees).insert(cluster.clone(), result);
+    /// Sets the result of observations of the cluster; without one they omit it.
+    pub fn set_observation(&self, cluster: &ClusterUuid, result: Result<DriverReport, DriverError>) -> &Self {
+        lock(&self.observations).insert(cluster.clone(), result);
         self
     }
 
-    /// What it says of the cluster's health from now on; nothing at first.
-    pub fn says_of_health(&self, cluster: &ClusterUuid, result: Result<HealthReport, DriverError>) -> &Self {
+    /// Sets the result of health polls of the cluster; without one they omit it.
+    pub fn set_health(&self, cluster: &ClusterUuid, result: Result<HealthReport, DriverError>) -> &Self {
         lock(&self.health).insert(cluster.clone(), result);
         self
     }
 
-    /// Answers the next question about the nodes that go; without one it leaves the choice to the resize.
-    pub fn chooses(&self, result: Result<Vec<String>, DriverError>) -> &Self {
+    /// Adds the result of the next call of `nodes_to_remove`; without one it leaves the choice to the resize.
+    pub fn push_choice(&self, result: Result<Vec<String>, DriverError>) -> &Self {
         lock(&self.choices).push_back(result);
         self
     }
 
-    /// What it says of the cluster's use from now on; nothing at first.
-    pub fn says_of_use(
+    /// Sets the result of utilisation polls of the cluster; without one they omit it.
+    pub fn set_utilisation(
         &self,
         cluster: &ClusterUuid,
         result: Result<UtilisationReport, DriverError>,
     ) -> &Self {
-        lock(&self.uses).insert(cluster.clone(), result);
+        lock(&self.utilisation).insert(cluster.clone(), result);
         self
     }
 
-    /// Every cluster of which it was asked what it uses, each time.
-    pub fn use_looks(&self) -> Vec<ClusterUuid> {
-        lock(&self.use_looks).clone()
+    /// The clusters of all utilisation polls so far.
+    pub fn utilisation_polls(&self) -> Vec<ClusterUuid> {
+        lock(&self.utilisation_polls).clone()
     }
 
-    /// Looks at what clusters use stop at this gate from now on.
-    pub fn hold_use_looks(&self, gate: &Arc<Gate>) {
-        *lock(&self.use_gate) = Some(Arc::clone(gate));
+    /// Holds utilisation polls at this gate from now on.
+    pub fn hold_utilisation(&self, gate: &Arc<Gate>) {
+        *lock(&self.utilisation_gate) = Some(Arc::clone(gate));
     }
 
-    /// Every cluster about whose health it was asked, each time.
-    pub fn health_looks(&self) -> Vec<ClusterUuid> {
-        lock(&self.health_looks).clone()
+    /// The clusters of all health polls so far.
+    pub fn health_polls(&self) -> Vec<ClusterUuid> {
+        lock(&self.health_polls).clone()
     }
 
-    /// Observations, and looks at health, stop at this gate from now on.
-    pub fn hold_looks(&self, gate: &Arc<Gate>) {
-        *lock(&self.look_gate) = Some(Arc::clone(gate));
+    /// Holds observations and health polls at this gate from now on.
+    pub fn hold_polls(&self, gate: &Arc<Gate>) {
+        *lock(&self.poll_gate) = Some(Arc::clone(gate));
     }
 
-    /// Every cluster that was looked at, each look.
-    pub fn looks(&self) -> Vec<ClusterRef> {
-        lock(&self.looks).clone()
+    /// The clusters of all observations so far.
+    pub fn observed(&self) -> Vec<ClusterRef> {
+        lock(&self.observed).clone()
     }
 
-    /// Everything it was asked, in the order of beginning.
+    /// All calls so far, in the order of their begin.
     pub fn calls(&self) -> Vec<Call> {
         lock(&self.calls).clone()
     }
@@ -318,26 +318,26 @@ impl Driver for FakeDriver {
     }
 
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
-        lock(&self.looks).extend_from_slice(clusters);
-        let gate = lock(&self.look_gate).clone();
+        lock(&self.observed).extend_from_slice(clusters);
+        let gate = lock(&self.poll_gate).clone();
         if let Some(gate) = gate {
             gate.entered.add_permits(1);
             gate.open.acquire().await.expect("never closed").forget();
         }
-        let sees = lock(&self.sees);
+        let observations = lock(&self.observations);
         Ok(clusters
             .iter()
             .filter_map(|one| {
                 let cluster = one.cluster.uuid.clone();
-                let result = sees.get(&cluster)?.clone();
+                let result = observations.get(&cluster)?.clone();
                 Some(Observation { cluster, result })
             })
             .collect())
     }
 
     async fn health(&self, clusters: &[ClusterRef]) -> Result<Vec<HealthObservation>, DriverError> {
-        lock(&self.health_looks).extend(clusters.iter().map(|one| one.cluster.uuid.clone()));
-        let gate = lock(&self.look_gate).clone();
+        lock(&self.health_polls).extend(clusters.iter().map(|one| one.cluster.uuid.clone()));
+        let gate = lock(&self.poll_gate).clone();
         if let Some(gate) = gate {
             gate.entered.add_permits(1);
             gate.open.acquire().await.expect("never closed").forget();
@@ -362,18 +362,18 @@ impl Driver for FakeDriver {
     }
 
     async fn utilisation(&self, clusters: &[ClusterRef]) -> Result<Vec<UtilisationObservation>, DriverError> {
-        lock(&self.use_looks).extend(clusters.iter().map(|one| one.cluster.uuid.clone()));
-        let gate = lock(&self.use_gate).clone();
+        lock(&self.utilisation_polls).extend(clusters.iter().map(|one| one.cluster.uuid.clone()));
+        let gate = lock(&self.utilisation_gate).clone();
         if let Some(gate) = gate {
             gate.entered.add_permits(1);
             gate.open.acquire().await.expect("never closed").forget();
         }
-        let uses = lock(&self.uses);
+        let utilisation = lock(&self.utilisation);
         Ok(clusters
             .iter()
             .filter_map(|one| {
                 let cluster = one.cluster.uuid.clone();
-                let result = uses.get(&cluster)?.clone();
+                let result = utilisation.get(&cluster)?.clone();
                 Some(UtilisationObservation { cluster, result })
             })
             .collect())

@@ -49,7 +49,7 @@ impl Memcached {
         server
             .process
             .wait_ready(START_WITHIN, async || {
-                say(address, "version\r\n", "\r\n").await.map(|_| ())
+                send(address, "version\r\n", "\r\n").await.map(|_| ())
             })
             .await?;
         Ok(server)
@@ -62,7 +62,7 @@ impl Memcached {
 
     /// Names of all items.
     pub async fn keys(&self) -> Result<Vec<String>> {
-        let dump = say(self.address(), "lru_crawler metadump all\r\n", "END\r\n").await?;
+        let dump = send(self.address(), "lru_crawler metadump all\r\n", "END\r\n").await?;
         Ok(dump
             .lines()
             .filter_map(|line| line.strip_prefix("key=")?.split(' ').next())
@@ -108,8 +108,8 @@ impl Memcached {
     }
 }
 
-/// What it says, up to and with `end`.
-async fn say(address: SocketAddr, command: &str, end: &str) -> Result<String> {
+/// Sends a command and returns the response up to and with `end`.
+async fn send(address: SocketAddr, command: &str, end: &str) -> Result<String> {
     let mut line = TcpStream::connect(address).await?;
     line.write_all(command.as_bytes()).await?;
     let mut answer = Vec::new();

@@ -21,7 +21,7 @@ use crate::periodic::certificate_removal::CertificateRemoval;
 use crate::periodic::health::{self, HealthCheck};
 use crate::periodic::key_pool::KeyPoolFilling;
 use crate::periodic::status_sync::{Pace, StatusSync};
-use crate::periodic::utilisation::{Board, Utilisation};
+use crate::periodic::utilisation::{Utilisation, UtilisationFigures};
 use crate::periodic::{journal_history, journal_metrics, service_heartbeat};
 use crate::rpc::Consumer;
 
@@ -34,7 +34,7 @@ pub(super) async fn all(
 ) -> Result<(Parts, watch::Receiver<bool>), StartError> {
     let mut parts = Parts::default();
     let is_consuming = Arc::new(AtomicBool::new(false));
-    let used = Board::default();
+    let used = UtilisationFigures::default();
     admin_interface(&mut parts, resources, &is_consuming, &used);
     announcements(&mut parts, settings, resources).await?;
     let Handles {
@@ -61,7 +61,7 @@ fn admin_interface(
     parts: &mut Parts,
     resources: &mut Resources,
     is_consuming: &Arc<AtomicBool>,
-    used: &Board,
+    used: &UtilisationFigures,
 ) {
     if let Some(listener) = resources.admin.take() {
         let readiness = http::Readiness {
@@ -103,7 +103,12 @@ async fn announcements(
     Ok(())
 }
 
-fn periodic_tasks(parts: &mut Parts, settings: &Settings, services: &OperationServices, used: Board) {
+fn periodic_tasks(
+    parts: &mut Parts,
+    settings: &Settings,
+    services: &OperationServices,
+    used: UtilisationFigures,
+) {
     let options = &settings.conductor;
     if settings.default.periodic_enable {
         let pace = Pace::every(options.status_poll_interval, options);

@@ -1,6 +1,6 @@
 //! CAs: making one, opening a stored one, and the client certificate that it signs for the conductor.
 //!
-//! Everything a certificate says is what Magnum puts there, with three differences: it has an authority key
+//! The content of certificates is that of Magnum, with three differences: it has an authority key
 //! identifier, it does not outlive its CA, and its times are UTC (Magnum writes the host's local time as if it
 //! were UTC).
 
@@ -33,7 +33,7 @@ pub struct KeyPair {
     pub certificate: String,
     /// PEM; encrypted where there is a passphrase.
     pub private_key: Secret,
-    /// What opens the private key.
+    /// The passphrase of the private key.
     pub passphrase: Option<Secret>,
     /// PEM of the certificates between this one and its root; Magnum makes none.
     pub intermediates: Option<String>,
@@ -73,7 +73,7 @@ impl Authority {
             },
             &key,
         )?;
-        let pair = kept(certificate, &key)?;
+        let pair = stored_pair(certificate, &key)?;
         let facts = x509::read(&pair.certificate)?;
         Ok((Self { facts, key }, pair))
     }
@@ -124,7 +124,7 @@ impl Authority {
             },
             &self.key,
         )?;
-        kept(certificate, key)
+        stored_pair(certificate, key)
     }
 
     /// Whether a stored certificate was signed by this CA.
@@ -133,7 +133,7 @@ impl Authority {
             .is_ok_and(|facts| facts.authority_key_id.as_ref() == Some(&self.facts.key_id))
     }
 
-    /// When what it signs now is valid: never longer than the CA itself.
+    /// The validity of a certificate that is signed now: never longer than that of the CA.
     pub(super) fn period(&self, days: u32, now: SystemTime) -> Result<Period, CertificateFormatError> {
         let wanted = Period::starting(now, days);
         let period = wanted.within(self.facts.period);
@@ -152,8 +152,8 @@ impl Authority {
     }
 }
 
-/// What a CA of a cluster is called: the cluster's name, or its uuid where the name is none, or too long for a
-/// certificate (Magnum's library refuses such a name, and the cluster fails).
+/// The name of a cluster's CA: that of the cluster, or its uuid where the name is empty, or too long for a certificate
+/// (Magnum's library refuses such a name, and the cluster fails).
 pub fn authority_name<'a>(name: Option<&'a str>, uuid: &'a str) -> &'a str {
     match name {
         Some(name) if !name.is_empty() && name.chars().count() <= LONGEST_NAME => name,
@@ -161,7 +161,7 @@ pub fn authority_name<'a>(name: Option<&'a str>, uuid: &'a str) -> &'a str {
     }
 }
 
-fn kept(certificate: String, key: &PrivateKey) -> Result<KeyPair, CertificateFormatError> {
+fn stored_pair(certificate: String, key: &PrivateKey) -> Result<KeyPair, CertificateFormatError> {
     let (private_key, passphrase) = key.to_encrypted_pem()?;
     Ok(KeyPair {
         certificate,
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_authority_opens_as_the_one_that_was_made() {
+    fn stored_authority_opens_unchanged() {
         let (made, pair) = authority();
         let opened = Authority::open(&pair).unwrap();
         assert_eq!(opened.facts, made.facts);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_signs_ends_with_it_and_after_that_it_signs_nothing() {
+    fn client_certificate_ends_with_its_authority_and_an_expired_authority_signs_nothing() {
         let (authority, _) = authority();
         let later = SystemTime::from(utc_now()) + Duration::from_secs(5 * 24 * 60 * 60);
         let client = authority.client(&key(), 100, later).unwrap();
@@ -243,13 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn a_period_beyond_2049_can_be_said() {
+    fn period_beyond_2049_is_encoded() {
         let (authority, _) = Authority::new("k8s", key(), 36_500, utc_now().into()).unwrap();
         assert!(authority.facts.period.not_after > Duration::from_secs(4_000_000_000));
     }
 
     #[test]
-    fn a_name_that_does_not_fit_gives_way_to_the_uuid() {
+    fn unusable_name_is_replaced_by_the_uuid() {
         assert_eq!(authority_name(Some("k8s"), "u"), "k8s");
         assert_eq!(authority_name(Some(&"ü".repeat(64)), "u"), "ü".repeat(64));
         for unfit in [None, Some(""), Some(&*"x".repeat(65))] {

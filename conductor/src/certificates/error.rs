@@ -1,4 +1,4 @@
-//! What can go wrong with certificates, by what to do about it.
+//! Errors of certificates, by their remedy.
 
 use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::ids::ClusterUuid;
@@ -7,7 +7,7 @@ use super::manager::ManagerError;
 use super::signing::SigningError;
 use super::x509::CertificateFormatError;
 
-/// A reason.
+/// The cause of an error.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
     /// The store.
@@ -37,7 +37,7 @@ impl Cause {
     }
 }
 
-/// Why something about certificates was not done.
+/// The error of a task about certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// A set is not complete. Begins as Magnum's message.
@@ -45,9 +45,9 @@ pub enum CertificateError {
     NotCreated {
         /// Whose set.
         cluster: ClusterUuid,
-        /// The reason; of several, one that will not go away.
+        /// The cause; of several, a permanent one.
         cause: Cause,
-        /// References of what is stored by now: a repetition takes it over, giving up must remove it.
+        /// References of certificates stored by now: a retry takes them over, a failed operation has to remove them.
         stored: Vec<String>,
     },
     /// Anything else.
@@ -72,7 +72,7 @@ impl CertificateError {
         }
     }
 
-    /// Whether the same may succeed later.
+    /// Transient if a retry may succeed.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NotCreated { cause, .. } | Self::Failed(cause) => cause.class(),
@@ -96,7 +96,7 @@ impl CertificateError {
     }
 }
 
-/// For a caller. What only the operator can do something about is told without details of this host.
+/// The fault for a caller. Errors that only the operator can resolve have no details of this host in it.
 impl From<CertificateError> for Fault {
     fn from(error: CertificateError) -> Self {
         let text = error.to_string();

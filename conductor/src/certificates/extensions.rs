@@ -101,7 +101,7 @@ fn usage_name(usage: KeyUsages) -> &'static str {
         .map_or("?", |(_, word)| *word)
 }
 
-/// What of the wanted extensions goes into the certificate. Key identifiers do not: the signer adds them.
+/// The requested extensions that go into the certificate. Key identifiers do not: the signer adds its own.
 pub(super) fn allowed(wanted: Vec<Extension>, rules: &Rules) -> Result<Vec<Extension>, SigningError> {
     let mut taken = Vec::new();
     for extension in wanted {
@@ -148,7 +148,7 @@ fn key_usage(extension: &Extension, rules: &Rules) -> Result<Extension, SigningE
         KeyUsage::from_der(extension.extn_value.as_bytes()).map_err(|error| unreadable(extension, &error))?;
     let mut usages = wanted.0;
     if !usages.contains(KeyUsages::KeyAgreement) {
-        // Without it these two say nothing.
+        // Without it these two have no meaning.
         usages -= KeyUsages::EncipherOnly | KeyUsages::DecipherOnly;
     }
     for usage in usages.into_iter() {
@@ -189,8 +189,7 @@ fn basic_constraints(extension: Extension, rules: &Rules) -> Result<Extension, S
     x509::extension(BASIC_CONSTRAINTS, false, &value).map_err(|error| unreadable(&extension, &error))
 }
 
-/// What is copied must at least be what it says: a certificate with a value that others cannot read is refused
-/// by everybody, later and elsewhere.
+/// Refuses a value that does not decode as its extension: everybody would refuse the certificate later.
 fn check_value(extension: &Extension) -> Result<(), SigningError> {
     let value = extension.extn_value.as_bytes();
     let checked = match known(extension.extn_id) {

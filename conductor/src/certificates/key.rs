@@ -1,7 +1,7 @@
 //! Private keys: made, kept as encrypted PKCS#8, and used to sign.
 //!
-//! AWS-LC makes them and signs with them: RSA of 2048 to 8192 bits, and ECDSA on the curves P-256 and P-384. What is
-//! written is what Magnum writes today: PBES2 with PBKDF2-HMAC-SHA256, 2048 rounds, AES-256-CBC. What is read is also
+//! AWS-LC makes them and signs with them: RSA of 2048 to 8192 bits, and ECDSA on the curves P-256 and P-384. Keys
+//! are written as Magnum writes them today: PBES2 with PBKDF2-HMAC-SHA256, 2048 rounds, AES-256-CBC. What is read is also
 //! what earlier releases of its library wrote (HMAC-SHA1, triple DES), and keys that are not encrypted.
 //!
 //! Making an RSA-2048 key takes some 65 ms of a processor, signing with it about one: callers do it on blocking threads.

@@ -106,7 +106,7 @@ impl KeyPool {
     /// Puts a key in. Returns how many can be taken then; `None`: it is full already.
     ///
     /// # Errors
-    /// See [`KeyPoolError`]; the key is not in the pool then, but for a database that did not say whether it committed.
+    /// See [`KeyPoolError`]; the key is not in the pool then, unless the connection was lost during the commit.
     pub async fn add(&self, key: &PrivateKey) -> Result<Option<u64>, KeyPoolError> {
         let sealed = self.seal.seal_for(&self.purpose(), &key.to_pkcs8()?)?;
         let (key_type, size) = (self.kind.name(), self.size);

@@ -1,8 +1,8 @@
 //! Where certificates and their keys are kept: one of three stores, by `[certificates] cert_manager_type`. All three
-//! are at hand, since what was stored before that option was changed has to be removed from where it is.
+//! are available, since certificates that were stored before that option was changed are removed from their old store.
 //!
-//! What a manager stores is found again by the operation it was made for ([`Entry`]). A conductor that is killed
-//! between storing and writing down where has lost nothing: the next attempt of the operation finds it.
+//! Stored certificates are found by the operation they were made for ([`Entry`]). A conductor that is killed between
+//! storing one and writing its reference loses nothing: the next attempt of the operation finds it.
 
 pub mod barbican;
 pub mod local;
@@ -24,10 +24,10 @@ use uuid::Uuid;
 use super::authority::KeyPair;
 
 pub(super) use managers::Managers;
-pub use managers::look_at_barbican;
+pub use managers::probe_barbican;
 pub(crate) use sealing::Sealing;
 
-/// Space of the ids that are made from an operation's: made up once, never to be changed.
+/// Namespace of the ids that are derived from an operation's: a random one, never to be changed.
 const NAMESPACE: Uuid = Uuid::from_u128(0x8d6f_2c1e_5b0a_4e7d_9c43_1f2a_7be8_60d5);
 
 /// Which certificate of a cluster's set.
@@ -58,14 +58,14 @@ impl Slot {
     }
 }
 
-/// What something is stored for.
+/// The purpose of a stored certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The operation that makes it. Together with the slot it is what the entry is found by.
     pub operation: OperationId,
     /// Which of the operation's certificates.
     pub slot: Slot,
-    /// What Magnum calls it in a store that has names.
+    /// Magnum's name for it, in a store that has names.
     pub name: String,
     /// The cluster's project.
     pub project_id: Option<String>,
@@ -81,19 +81,19 @@ impl Entry {
     }
 }
 
-/// Something stored, and where.
+/// A stored pair with its reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored {
-    /// What a cluster's row says to find it: a uuid, or Barbican's URL.
+    /// The reference in the cluster's row: a uuid, or a URL of Barbican.
     pub reference: String,
-    /// What is kept there.
+    /// Certificate and key.
     pub pair: KeyPair,
 }
 
-/// Why a store does not do what it should.
+/// The error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum ManagerError {
-    /// Nothing is kept there (any more).
+    /// There is no certificate of this reference (any more).
     #[error("there is no certificate {0} in the store that [certificates] cert_manager_type names")]
     Missing(String),
     /// The database failed.
@@ -104,7 +104,7 @@ pub enum ManagerError {
     File {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// Another OpenStack service failed.
@@ -118,7 +118,7 @@ pub enum ManagerError {
         /// What is wrong.
         source: SealError,
     },
-    /// What is kept there is not what we can use.
+    /// The stored certificate or key cannot be used.
     #[error("certificate {reference} cannot be used: {reason}")]
     Unusable {
         /// Which certificate.
@@ -143,7 +143,7 @@ pub enum ManagerError {
 }
 
 impl ManagerError {
-    /// Whether the same may succeed later.
+    /// Transient if a retry may succeed.
     pub fn class(&self) -> ErrorClass {
         let is_transient = match self {
             Self::Missing(_) | Self::Seal { .. } | Self::Unusable { .. } | Self::NotConfigured { .. } => {
@@ -165,10 +165,10 @@ impl ManagerError {
 /// One of the stores.
 #[async_trait]
 pub trait CertificateManager: Send + Sync {
-    /// What an earlier attempt stored for this entry.
+    /// The pair that an earlier attempt has stored for this entry.
     async fn find(&self, entry: &Entry) -> Result<Option<Stored>, ManagerError>;
 
-    /// Stores a pair and returns what is there now: where another attempt was faster, its pair.
+    /// Stores a pair and returns the stored one: that of another attempt, if it was faster.
     async fn store(&self, entry: &Entry, pair: KeyPair) -> Result<Stored, ManagerError>;
 
     /// The pair behind a reference.

@@ -5,7 +5,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Longest text that is looked at. A request with a key of 8192 bits and hundreds of names has a tenth of it.
+/// Longest text that is decoded. A request with a key of 8192 bits and hundreds of names has a tenth of it.
 pub(super) const LONGEST: usize = 256 * 1024;
 
 const LINE: usize = 64;
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_reads_back_and_has_no_newline_at_its_end() {
+    fn encoded_pem_decodes_again_and_has_no_newline_at_its_end() {
         let der: Vec<u8> = (0..=255).collect();
         let text = encode("X", &der);
         assert!(text.lines().all(|line| line.len() <= 64));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_of_being_broken_is_told() {
+    fn broken_pem_is_refused_with_the_reason() {
         let whole = encode("A", b"0123456789");
         assert_eq!(decode("", &["A"]), Err(PemError::Missing("A")));
         assert_eq!(decode(&whole[..25], &["A"]), Err(PemError::Cut("A")));

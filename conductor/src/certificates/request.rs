@@ -1,4 +1,4 @@
-//! A certificate request (PKCS#10): taking it apart, and whether whoever made it has its key.
+//! A certificate request (PKCS#10): decoding it, and checking that its sender has its key.
 
 use aws_lc_rs::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use const_oid::ObjectIdentifier;

@@ -24,7 +24,7 @@ pub(super) const AUTHORITY_KEY_IDENTIFIER: ObjectIdentifier = ObjectIdentifier::
 pub(super) const CERTIFICATE: &str = "CERTIFICATE";
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// The first second that `UTCTime` cannot say: 2050-01-01.
+/// The first second that `UTCTime` cannot represent: 2050-01-01.
 const END_OF_UTC_TIME: Duration = Duration::from_secs(2_524_608_000);
 
 /// The part of a certificate that is signed.
@@ -135,7 +135,7 @@ fn time(at: Duration) -> der::Result<Time> {
     }
 }
 
-/// What a certificate is to say.
+/// The content of a certificate to be signed.
 pub(super) struct Draft<'a> {
     /// A `Name`.
     pub(super) issuer: &'a [u8],
@@ -179,9 +179,9 @@ pub(super) struct Facts {
     pub(super) subject: Vec<u8>,
     pub(super) public_key: Vec<u8>,
     pub(super) period: Period,
-    /// Its key's identifier, as it says itself, or as it would be.
+    /// The identifier of its key: its subject key identifier, else the computed one.
     pub(super) key_id: Vec<u8>,
-    /// The identifier of the key that signed it, as it says itself.
+    /// The identifier of the key that signed it: its authority key identifier.
     pub(super) authority_key_id: Option<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! `magnum-conductor config dump | sample | reference`: what the program would run with, and what it could.
+//! `magnum-conductor config dump | sample | reference`: the effective configuration, and all options.
 //!
 //! None of them prints a secret: the dump masks it, the others know only defaults.
 
@@ -8,8 +8,10 @@ use magnum_config::{self as config, ConfigArgs, Settings};
 
 use crate::drivers::registry;
 
-/// Prints the effective configuration and where each value was written; warnings go to standard error. Fails
-/// with all problems when the configuration is not usable.
+/// Prints the effective configuration and where each value was written; warnings go to standard error.
+///
+/// # Errors
+/// The configuration is not usable (the error has all problems), or an output cannot be written.
 pub fn run(args: &ConfigArgs) -> anyhow::Result<()> {
     let loaded = Settings::load(args)?;
     let mut err = std::io::stderr().lock();
@@ -27,18 +29,24 @@ pub fn run(args: &ConfigArgs) -> anyhow::Result<()> {
 }
 
 /// Prints the sample file.
+///
+/// # Errors
+/// Standard output cannot be written.
 pub fn sample() -> anyhow::Result<()> {
     print(&config::sample(&registry::sections()))
 }
 
 /// Prints the list of options in Markdown.
+///
+/// # Errors
+/// Standard output cannot be written.
 pub fn reference() -> anyhow::Result<()> {
     print(&config::reference(&registry::sections()))
 }
 
 fn print(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        // The reader has seen enough: `config dump | head`.
+        // The reader has closed the pipe: `config dump | head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }
@@ -52,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_committed_sample_and_option_list_are_those_of_the_code() {
+    fn committed_sample_and_option_list_equal_the_generated_ones() {
         let engines = registry::sections();
         for (name, generated, command) in [
             (

@@ -49,7 +49,7 @@ enum Command {
     },
 }
 
-/// Does what the arguments say; results go to `out`, complaints to `err`.
+/// Runs the command; results go to `out`, errors and warnings to `err`.
 ///
 /// # Errors
 /// When `out` or `err` cannot be written.
@@ -72,7 +72,7 @@ pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
     match done {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(Failure::Output(error)) => Err(error),
-        Err(Failure::Told(text)) => {
+        Err(Failure::Message(text)) => {
             writeln!(err, "magnum-db-manage: {text}")?;
             Ok(ExitCode::FAILURE)
         }
@@ -80,10 +80,10 @@ pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
 }
 
 enum Failure {
-    /// The output is gone: nobody to tell.
+    /// The output cannot be written.
     Output(io::Error),
-    /// For the person at the terminal.
-    Told(String),
+    /// A message for standard error.
+    Message(String),
 }
 
 impl From<io::Error> for Failure {
@@ -94,13 +94,13 @@ impl From<io::Error> for Failure {
 
 impl From<DbError> for Failure {
     fn from(error: DbError) -> Self {
-        Self::Told(error.to_string())
+        Self::Message(error.to_string())
     }
 }
 
 async fn upgrade(settings: &Settings, revision: &str, out: &mut dyn Write) -> Result<(), Failure> {
     if revision != "head" && revision != migrate::HEAD.as_str() {
-        return Err(Failure::Told(format!(
+        return Err(Failure::Message(format!(
             "cannot upgrade to '{revision}': this release knows one target, {} (head)",
             migrate::HEAD
         )));
@@ -118,7 +118,7 @@ async fn upgrade(settings: &Settings, revision: &str, out: &mut dyn Write) -> Re
     }
     let path = &settings.conductor.journal_key_file;
     let made = JournalKey::create_if_missing(path).map_err(|error| {
-        Failure::Told(format!(
+        Failure::Message(format!(
             "the database is ready, but there is no journal key: {error}"
         ))
     })?;

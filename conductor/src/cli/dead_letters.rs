@@ -40,7 +40,7 @@ pub enum DeadLettersCommand {
     Requeue {
         /// Which of them.
         #[command(flatten)]
-        which: Which,
+        which: Selection,
         /// The queue to put them into, instead of that of requests.
         #[arg(long, value_name = "QUEUE")]
         to: Option<String>,
@@ -49,14 +49,14 @@ pub enum DeadLettersCommand {
     Discard {
         /// Which of them.
         #[command(flatten)]
-        which: Which,
+        which: Selection,
     },
 }
 
-/// Which messages.
+/// Selects one message or all.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("which").required(true))]
-pub struct Which {
+pub struct Selection {
     /// The message's id in the list.
     #[arg(group = "which")]
     id: Option<String>,
@@ -65,28 +65,32 @@ pub struct Which {
     all: bool,
 }
 
-impl Which {
+impl Selection {
     fn has(&self, letter: &DeadLetter) -> bool {
         self.all || self.id.as_deref() == Some(letter.id.as_str())
     }
 
-    /// After the work: an id that was not there is a mistake.
-    fn told(&self, done: usize, what: &str) -> anyhow::Result<()> {
+    /// Prints how many messages were moved or deleted; an unknown id is an error.
+    fn print_result(&self, done: usize, action: &str) -> anyhow::Result<()> {
         match &self.id {
             Some(id) if done == 0 => bail!("there is no dead letter {id}; `dead-letters list` has their ids"),
-            _ => print(&format!("{done} {what}\n")),
+            _ => print(&format!("{done} {action}\n")),
         }
     }
 }
 
 /// Runs the sub-command.
+///
+/// # Errors
+/// The messaging options are wrong, the dead-letter queue cannot be read, a message cannot be moved, there is no message
+/// with this id, or standard output cannot be written.
 pub async fn run(settings: &Settings, args: DeadLettersArgs) -> anyhow::Result<()> {
     let options = RpcOptions::try_from(settings)?;
     let mut letters = DeadLetters::open(&options, "magnum-conductor-dead-letters")
         .await
         .context("the queue of [conductor] dead_letter_queue cannot be read")?;
     let done = work(&mut letters, &options, args.command).await;
-    // What was read and left goes back in any case, at the latest when this process ends.
+    // Messages that were only read go back into the queue in any case, at the latest when this process ends.
     letters.close().await.ok();
     done
 }
@@ -128,7 +132,7 @@ async fn work(
                     done += 1;
                 }
             }
-            which.told(done, &format!("put back into `{queue}`"))
+            which.print_result(done, &format!("put back into `{queue}`"))
         }
         DeadLettersCommand::Discard { which } => {
             let mut done = 0;
@@ -138,7 +142,7 @@ async fn work(
                     done += 1;
                 }
             }
-            which.told(done, "discarded")
+            which.print_result(done, "discarded")
         }
     }
 }
@@ -184,7 +188,7 @@ fn table(rows: &[Value]) -> String {
             .max()
             .unwrap_or(0)
     };
-    // The reason is the last one and as long as it is.
+    // The reason is last, and not padded.
     let widths = [width(0), width(1), width(2), width(3), 0];
     let mut text = String::new();
     for line in &lines {

@@ -1,4 +1,4 @@
-//! `magnum-driver-manage`: lists drivers, makes new ones, checks them.
+//! `magnum-driver-manage`: lists, makes and checks drivers.
 //!
 //! Works on a host without a database and without a conductor; where a database can be reached,
 //! `list-drivers --details` also shows what the running conductors have loaded and what they could not load.
@@ -91,7 +91,7 @@ struct CheckArgs {
     dirs: Vec<PathBuf>,
 }
 
-/// What the program ends with.
+/// The exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Code 0.
@@ -109,7 +109,7 @@ impl From<Outcome> for std::process::ExitCode {
     }
 }
 
-/// Does what the arguments say; results go to `out`, complaints to `err`.
+/// Runs the command; results go to `out`, errors to `err`.
 ///
 /// # Errors
 /// When `out` or `err` cannot be written.
@@ -125,7 +125,7 @@ pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
                     return Ok(Outcome::Wrong);
                 }
             };
-            let found = list::look(&loaded.settings);
+            let found = list::discover_local(&loaded.settings);
             let announced = if list.details {
                 Some(announced::read(&loaded.settings).await)
             } else {

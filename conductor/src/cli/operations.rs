@@ -32,7 +32,7 @@ pub enum OperationsCommand {
         #[arg(long)]
         cluster: Option<String>,
         /// Only those in this state: queued, running, retrying, observing, succeeded, failed, refused, cancelled.
-        #[arg(long, value_parser = state_named)]
+        #[arg(long, value_parser = parse_state)]
         state: Option<State>,
         /// At most so many.
         #[arg(long, default_value_t = 50)]
@@ -65,6 +65,10 @@ pub enum OperationsCommand {
 }
 
 /// Runs the sub-command.
+///
+/// # Errors
+/// The database cannot be reached or read, there is no such operation, its state does not allow the action, `--reason` is
+/// blank, or standard output cannot be written.
 pub async fn run(settings: &Settings, args: OperationsArgs) -> anyhow::Result<()> {
     let db = Database::connect(&settings.database)
         .await
@@ -99,7 +103,7 @@ pub async fn run(settings: &Settings, args: OperationsArgs) -> anyhow::Result<()
             print(&if json {
                 as_json(&details(&row, &events))
             } else {
-                story(&row, &events)
+                timeline(&row, &events)
             })
         }
         OperationsCommand::Retry { id } => {
@@ -122,15 +126,15 @@ pub async fn run(settings: &Settings, args: OperationsArgs) -> anyhow::Result<()
     }
 }
 
-/// The state called so, or which ones there are.
-fn state_named(text: &str) -> Result<State, String> {
+/// The state of this name; the error lists all names.
+fn parse_state(text: &str) -> Result<State, String> {
     text.parse().map_err(|_| {
         let names: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
         format!("there is no such state; use one of {}", names.join(", "))
     })
 }
 
-/// Who acts, for the journal's events.
+/// The operator's user name, for the journal's events.
 fn operator() -> String {
     let user = std::env::var("SUDO_USER")
         .or_else(|_| std::env::var("USER"))
@@ -227,7 +231,7 @@ fn table(rows: &[OperationRow]) -> String {
     text
 }
 
-fn story(row: &OperationRow, events: &[EventRow]) -> String {
+fn timeline(row: &OperationRow, events: &[EventRow]) -> String {
     let mut text = String::new();
     if let Value::Object(fields) = summary(row) {
         for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
@@ -258,7 +262,7 @@ fn story(row: &OperationRow, events: &[EventRow]) -> String {
 
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        // The reader has seen enough: `operations list | head`.
+        // The reader has closed the pipe: `operations list | head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }
@@ -269,11 +273,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_that_does_not_exist_is_told_with_those_that_do() {
-        assert_eq!(state_named("failed"), Ok(State::Failed));
-        let told = state_named("broken").unwrap_err();
+    fn unknown_state_is_refused_with_the_list_of_states() {
+        assert_eq!(parse_state("failed"), Ok(State::Failed));
+        let error = parse_state("broken").unwrap_err();
         for state in State::ALL {
-            assert!(told.contains(state.as_str()), "{told}");
+            assert!(error.contains(state.as_str()), "{error}");
         }
     }
 }

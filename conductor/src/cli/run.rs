@@ -14,7 +14,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::app::{Conductor, Given};
 use crate::metric_definitions;
 
-/// Runs until it is told to stop.
+/// Runs the conductor until SIGTERM or SIGINT.
+///
+/// # Errors
+/// The configuration is not usable, a part cannot start (database, drivers, broker options, trace export, signals), or a
+/// part ended unexpectedly.
 pub fn run(args: &ConfigArgs) -> anyhow::Result<()> {
     let loaded = Settings::load(args)?;
     #[cfg(feature = "otlp")]
@@ -37,32 +41,32 @@ pub fn run(args: &ConfigArgs) -> anyhow::Result<()> {
 }
 
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
-    // Taken first, so that a signal during the start is not lost.
+    // First, so that a signal during the start is not lost.
     let mut stop = Stop::new()?;
     let mut hangup = signal(SignalKind::hangup()).context("cannot receive SIGHUP")?;
     let mut conductor = tokio::select! {
         started = Conductor::start(settings, Given::default()) => started?,
-        () = stop.wanted() => return Ok(()),
+        () = stop.requested() => return Ok(()),
     };
-    tell_systemd(&[NotifyState::Ready]);
+    notify_systemd(&[NotifyState::Ready]);
     let reload = conductor.reload();
     let failed = loop {
         tokio::select! {
-            () = stop.wanted() => break None,
+            () = stop.requested() => break None,
             part = conductor.failed() => break Some(part),
             _ = hangup.recv() => {
                 if let Ok(reloading) = NotifyState::monotonic_usec_now() {
-                    tell_systemd(&[NotifyState::Reloading, reloading]);
+                    notify_systemd(&[NotifyState::Reloading, reloading]);
                 }
                 reload.now().await;
-                tell_systemd(&[NotifyState::Ready]);
+                notify_systemd(&[NotifyState::Ready]);
             }
         }
     };
-    tell_systemd(&[NotifyState::Stopping]);
+    notify_systemd(&[NotifyState::Stopping]);
     tokio::select! {
         () = conductor.shutdown() => {}
-        () = stop.wanted() => tracing::warn!("stopping at once; what is unfinished is taken over by lease"),
+        () = stop.requested() => tracing::warn!("stopping at once; what is unfinished is taken over by lease"),
     }
     match failed {
         None => Ok(()),
@@ -83,7 +87,7 @@ impl Stop {
         })
     }
 
-    async fn wanted(&mut self) {
+    async fn requested(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -91,8 +95,8 @@ impl Stop {
     }
 }
 
-/// Does nothing outside of systemd.
-fn tell_systemd(states: &[NotifyState<'_>]) {
+/// Sends states to systemd; does nothing without it.
+fn notify_systemd(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         tracing::warn!(%error, "systemd was not notified");
     }

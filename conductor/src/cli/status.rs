@@ -1,4 +1,4 @@
-//! `magnum-status upgrade check`: tells an operator what would stop this release, before it is started.
+//! `magnum-status upgrade check`: finds what would stop this release, before it is started.
 //!
 //! Looks and changes nothing: neither the database nor the broker, nor the key file that is not there yet. The table,
 //! the JSON and the exit codes are those of oslo.upgradecheck, which Magnum's own command uses: 0 when all is well,
@@ -72,7 +72,7 @@ pub async fn run(args: Args, out: &mut dyn Write) -> io::Result<u8> {
     Ok(report::worst(&findings).number())
 }
 
-/// All checks that can be made, in the order in which a person solves them.
+/// Makes all checks, in the order in which their findings are to be solved.
 async fn check(config: &ConfigArgs) -> Vec<Finding> {
     let mut configuration = Finding::of("Configuration");
     let loaded = match Settings::load(config) {
@@ -90,8 +90,8 @@ async fn check(config: &ConfigArgs) -> Vec<Finding> {
     let settings = &loaded.settings;
     let (folders, drivers) = host_checks::driver_folders(settings);
     let mut findings = vec![configuration];
-    findings.extend(messaging::look(settings).await);
-    findings.push(notifications::look(settings).await);
+    findings.extend(messaging::check(settings).await);
+    findings.push(notifications::check(settings).await);
     findings.extend(token_check::tokens(settings).await);
     findings.extend(key_manager_check::key_manager(settings).await);
     findings.push(drivers);
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_that_of_magnum() {
+    fn command_line_equals_magnums() {
         Args::command().debug_assert();
         let asked = [
             "magnum-status",

@@ -32,7 +32,7 @@ use crate::workflows::DriverSource;
 use rows::{apply, end_reservations, new_operation};
 use snapshot::Snapshot;
 
-/// Tries of one message that keeps colliding with others, before it counts as an outage.
+/// Attempts to accept one message that conflicts with other transactions, before it counts as an outage.
 const COLLISIONS: u32 = 8;
 
 /// The longest message id that the journal holds; oslo's have 32 characters.
@@ -41,23 +41,24 @@ const MESSAGE_ID: usize = 64;
 /// A request on its way into the journal.
 #[derive(Debug, Clone)]
 pub struct Incoming {
-    /// What is asked.
+    /// The requested command.
     pub command: Command,
     /// The message's id; without one, a redelivery cannot be recognised.
     pub message: Option<MessageId>,
-    /// Who asks.
+    /// The context of the caller.
     pub context: RequestContext,
-    /// Where a call is answered.
+    /// The reply address of a call; `None` for a cast.
     pub reply: Option<ReplyAddress>,
-    /// After how long without a sign of life its caller gives up; none for one that wants no signs.
+    /// The caller's `call_monitor_timeout`: it gives up when it gets no heartbeat for this long. `None` when it expects
+    /// none.
     pub monitor: Option<Duration>,
     /// The trace that its operation belongs to.
     pub trace: Option<TraceContext>,
-    /// What is logged about it lies in here.
+    /// The tracing span of the message.
     pub span: Span,
 }
 
-/// What became of it.
+/// The outcome of accepting one request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Accepted {
     /// In the journal, in this state.
@@ -66,14 +67,14 @@ pub enum Accepted {
         operation: OperationId,
         /// Queued, or ended already.
         state: State,
-        /// A call's answer is ready to be sent.
+        /// The reply to a call is ready to be sent.
         answered: bool,
     },
-    /// It was accepted before.
+    /// Deduplicated: the message was accepted before.
     Known {
         /// Its id.
         operation: OperationId,
-        /// A call's answer is ready to be sent again.
+        /// The reply to a call is ready to be sent again.
         answered: bool,
     },
 }
@@ -88,7 +89,7 @@ pub struct Acceptor {
     notices: NoticeQueue,
 }
 
-/// A request with everything prepared that needs no database.
+/// A request with all values that are made without the database.
 struct Prepared {
     incoming: Incoming,
     id: OperationId,
@@ -119,7 +120,7 @@ pub fn waves(batch: Vec<Incoming>) -> Vec<Vec<Incoming>> {
 }
 
 impl Acceptor {
-    /// Accepts into `db` on behalf of `me`; `notices` are told what was accepted and refused.
+    /// Accepts into `db` on behalf of `me`; `notices` takes the notifications of accepted and refused requests.
     pub fn new(
         db: Database,
         drivers: Arc<dyn DriverSource>,
@@ -136,8 +137,11 @@ impl Acceptor {
         }
     }
 
-    /// Accepts one wave: an entry for each request, in order. An error is an outage: nothing of the wave may be
-    /// acknowledged, and all of it can be tried again; what was committed before the outage is then known.
+    /// Accepts one wave. Returns an entry for each request, in order.
+    ///
+    /// # Errors
+    /// The database is not available, or the key cannot seal a context. No message of the wave may be acknowledged, and
+    /// the whole wave can be retried: requests that were committed before the outage are then [`Accepted::Known`].
     pub async fn accept(&self, wave: Vec<Incoming>) -> Result<Vec<Accepted>, JournalError> {
         let mut prepared = Vec::with_capacity(wave.len());
         for incoming in wave {
@@ -194,8 +198,8 @@ impl Acceptor {
         }
     }
 
-    /// Records a request that the database does not take as refused. When not even that can be written, the
-    /// fault is not the request's: that is an outage, and nothing is acknowledged.
+    /// Records a request with values that the database does not store as refused. When the refusal cannot be written
+    /// either, it is an outage: the message is not acknowledged.
     async fn refuse(&self, one: Arc<Prepared>, fault: Fault) -> Result<Accepted, JournalError> {
         let me = self.me.clone();
         let (refused, refusal) = (Arc::clone(&one), fault.clone());
@@ -227,7 +231,7 @@ impl Acceptor {
     }
 
     fn prepare(&self, mut incoming: Incoming) -> Result<Prepared, JournalError> {
-        // An id that the column cannot hold cannot be compared either.
+        // An id that does not fit the column cannot deduplicate either.
         incoming.message = incoming
             .message
             .filter(|id| id.as_str().len() <= MESSAGE_ID && !id.as_str().contains('\0'));
@@ -250,14 +254,14 @@ impl Acceptor {
     }
 
     async fn transaction(&self, wave: Vec<Arc<Prepared>>) -> Result<Vec<Accepted>, JournalError> {
-        let (drivers, me, tell) = (Arc::clone(&self.drivers), self.me.clone(), self.notices.is_on());
+        let (drivers, me, notify) = (Arc::clone(&self.drivers), self.me.clone(), self.notices.is_on());
         let decided = self
             .db
-            .transaction(move |conn| accept_wave(conn, &wave, drivers.as_ref(), me.as_str(), tell))
+            .transaction(move |conn| accept_wave(conn, &wave, drivers.as_ref(), me.as_str(), notify))
             .await?;
-        let (accepted, told): (Vec<Accepted>, Vec<Option<NoticeDetails>>) = decided.into_iter().unzip();
-        for told in told.into_iter().flatten() {
-            self.notices.send(Notice::Complete(Box::new(told)));
+        let (accepted, notices): (Vec<Accepted>, Vec<Option<NoticeDetails>>) = decided.into_iter().unzip();
+        for details in notices.into_iter().flatten() {
+            self.notices.send(Notice::Complete(Box::new(details)));
         }
         Ok(accepted)
     }
@@ -274,13 +278,13 @@ fn is_collision(error: &JournalError) -> bool {
     )
 }
 
-/// The transaction.
+/// Accepts a wave in one transaction.
 fn accept_wave(
     conn: &mut AnyConnection,
     wave: &[Arc<Prepared>],
     drivers: &dyn DriverSource,
     me: &str,
-    tell: bool,
+    notify: bool,
 ) -> Result<Vec<(Accepted, Option<NoticeDetails>)>, JournalError> {
     let messages: Vec<&str> = wave
         .iter()
@@ -299,7 +303,7 @@ fn accept_wave(
         .map(Arc::as_ref)
         .filter(|one| is_known(one).is_none())
         .collect();
-    let snapshot = Snapshot::read(conn, &fresh, tell)?;
+    let snapshot = Snapshot::read(conn, &fresh, notify)?;
     let now = db::now_ms(conn)?;
 
     let mut accepted = Vec::with_capacity(wave.len());
@@ -324,12 +328,12 @@ fn accept_wave(
             state: row.state.parse().unwrap_or(State::Queued),
             answered: row.reply_pending,
         };
-        let told = if tell {
+        let notice = if notify {
             decide::notice(&snapshot, &one.incoming, &plan)
         } else {
             None
         };
-        accepted.push((recorded, told));
+        accepted.push((recorded, notice));
         rows.push(row);
         writes.push((one, std::mem::take(&mut plan.writes)));
     }

@@ -1,4 +1,4 @@
-//! Arguments of an RPC method: taken by name, each once, with Python's complaints about wrong ones.
+//! Arguments of an RPC method: taken by name, each once, with Python's errors for wrong ones.
 //!
 //! oslo passes arguments as keywords, so an unexpected or missing one is a `TypeError` in a Python conductor.
 //! Callers get the same class, and a message that names the argument.
@@ -35,7 +35,7 @@ impl<'a> Arguments<'a> {
     /// A required argument, null included.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// `TypeError`: it is missing.
     pub fn value(&mut self, name: &str) -> Result<Value, Fault> {
         self.left
             .shift_remove(name)
@@ -50,7 +50,7 @@ impl<'a> Arguments<'a> {
     /// A required integer that may be null. Whole floats and numeric texts count, as Python's objects take them.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// `TypeError`: it is missing, or not an integer of 32 bits.
     pub fn integer_or_null(&mut self, name: &str) -> Result<Option<i32>, Fault> {
         let value = self.value(name)?;
         let number = match &value {
@@ -68,7 +68,7 @@ impl<'a> Arguments<'a> {
     /// A required integer.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// `TypeError`: it is missing, null, or not an integer of 32 bits.
     pub fn integer(&mut self, name: &str) -> Result<i32, Fault> {
         self.integer_or_null(name)?
             .ok_or_else(|| self.wrong(name, "an integer", &Value::Null))
@@ -77,7 +77,7 @@ impl<'a> Arguments<'a> {
     /// A required text that may be null.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// `TypeError`: it is missing, or not a string.
     pub fn text_or_null(&mut self, name: &str) -> Result<Option<String>, Fault> {
         match self.value(name)? {
             Value::Null => Ok(None),
@@ -89,7 +89,7 @@ impl<'a> Arguments<'a> {
     /// A required text.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// `TypeError`: it is missing, null, or not a string.
     pub fn text(&mut self, name: &str) -> Result<String, Fault> {
         self.text_or_null(name)?
             .ok_or_else(|| self.wrong(name, "a string", &Value::Null))
@@ -98,7 +98,7 @@ impl<'a> Arguments<'a> {
     /// A required map of strings that may be null. Scalars become their Python text.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// `TypeError`: it is missing, not a map, or has a nested value, which the fault names.
     pub fn strings_or_null(&mut self, name: &str) -> Result<Option<Vec<(String, String)>>, Fault> {
         let map = match self.value(name)? {
             Value::Null => return Ok(None),
@@ -120,7 +120,7 @@ impl<'a> Arguments<'a> {
     /// A required list of texts that may be null.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// `TypeError`: it is missing, not a list, or has another value than a string, whose index the fault names.
     pub fn texts_or_null(&mut self, name: &str) -> Result<Option<Vec<String>>, Fault> {
         let list = match self.value(name)? {
             Value::Null => return Ok(None),
@@ -140,7 +140,7 @@ impl<'a> Arguments<'a> {
     /// A flag with a default.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// `TypeError`: it is not a boolean.
     pub fn flag(&mut self, name: &str, default: bool) -> Result<bool, Fault> {
         match self.optional(name) {
             None | Some(Value::Null) => Ok(default),
@@ -149,10 +149,10 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// All taken: what is left was not expected.
+    /// Refuses arguments that were not taken.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// `TypeError`, with the first unexpected argument.
     pub fn finish(self) -> Result<(), Fault> {
         match self.left.keys().next() {
             None => Ok(()),

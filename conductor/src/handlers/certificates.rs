@@ -1,7 +1,7 @@
-//! `sign_certificate` and `get_ca_certificate`: questions about the CAs of a cluster.
+//! `sign_certificate` and `get_ca_certificate`: calls about the CAs of a cluster.
 //!
-//! Which CA is meant is read from the cluster's row, and the row only for whom the caller's context may see it. Magnum
-//! takes the references from the object in the message, so that whoever can send one can use any CA.
+//! The reference of the CA is read from the cluster's row, in the caller's tenant scope. Magnum takes it from the object
+//! in the message, so that any sender can use any CA.
 
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
@@ -25,7 +25,7 @@ enum Ca {
 }
 
 impl Ca {
-    /// As Magnum reads it: whatever is not known means the first.
+    /// The CA of `ca_cert_type`, as Magnum reads it: unknown types mean the first CA.
     fn of(kind: Option<&str>) -> Self {
         match kind {
             Some("etcd") => Self::Etcd,
@@ -69,7 +69,8 @@ impl Ca {
 /// `sign_certificate(cluster, certificate)`: the certificate object, with `pem`.
 ///
 /// # Errors
-/// What the caller is told.
+/// The fault for the caller: wrong arguments, no such cluster or CA, a refused request, or the database or the store of
+/// certificates not available.
 pub async fn sign_certificate(
     certificates: &Certificates,
     db: &Database,
@@ -91,7 +92,7 @@ pub async fn sign_certificate(
     let pem = certificates
         .sign(ca.reference(&cluster)?, csr)
         .await
-        .map_err(told)?;
+        .map_err(logged_fault)?;
     let mut answer = wanted.into_object();
     answer.set("pem", &Value::String(pem))?;
     Ok(answer.encode())
@@ -100,7 +101,8 @@ pub async fn sign_certificate(
 /// `get_ca_certificate(cluster, ca_cert_type=None)`: a certificate object with the CA's `pem`.
 ///
 /// # Errors
-/// What the caller is told.
+/// The fault for the caller: wrong arguments, no such cluster or CA, or the database or the store of certificates not
+/// available.
 pub async fn get_ca_certificate(
     certificates: &Certificates,
     db: &Database,
@@ -113,7 +115,10 @@ pub async fn get_ca_certificate(
     args.finish()?;
     let ca = Ca::of(kind.as_ref().and_then(Value::as_str));
     let cluster = find(db, context, uuid).await?;
-    let pem = certificates.ca(ca.reference(&cluster)?).await.map_err(told)?;
+    let pem = certificates
+        .ca(ca.reference(&cluster)?)
+        .await
+        .map_err(logged_fault)?;
     let certificate = Certificate {
         project_id: cluster.project_id,
         user_id: cluster.user_id,
@@ -145,10 +150,11 @@ fn database(error: &DbError) -> Fault {
     )
 }
 
-fn told(error: CertificateError) -> Fault {
+/// Logs an error that is not the caller's, and returns its fault.
+fn logged_fault(error: CertificateError) -> Fault {
     let text = error.to_string();
     let fault = Fault::from(error);
-    // What is the caller's own mistake is told to the caller only.
+    // Mistakes of the caller are in the fault only.
     if fault.code() >= 500 {
         tracing::warn!(error = text, "a certificate cannot be had");
     }
@@ -174,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_cluster_without_an_etcd_ca_is_told_what_to_do() {
+    fn request_for_a_missing_etcd_ca_is_refused_with_advice() {
         let mut cluster = Cluster::new("u-1".into(), "t".into());
         cluster.ca_cert_ref = Some("r".into());
         assert_eq!(Ca::Kubernetes.reference(&cluster), Ok("r"));

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_is_refused_with_the_name_of_the_field() {
+    fn invalid_values_are_refused_with_the_name_of_the_field() {
         let mut asked = create();
         asked.cluster.labels.insert("min_node_count".into(), "abc".into());
         assert!(refusal(&asked, &view()).message.contains("min_node_count"));

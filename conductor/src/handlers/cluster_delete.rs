@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_may_be_deleted_and_says_so_at_once() {
+    fn cluster_in_any_status_becomes_delete_in_progress_at_once() {
         for status in ClusterStatus::ALL {
             let plan = plan(&"c".into(), &view(*status, &[]));
             assert_eq!(plan.verdict, Verdict::queue(ClusterDelete {}));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_is_stopped_and_what_waits_is_cancelled() {
+    fn running_operations_are_stopped_and_waiting_ones_are_cancelled() {
         let plan = plan(
             &"c".into(),
             &view(
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_delete_joins_the_first_unless_that_is_only_watched() {
+    fn second_delete_joins_the_first_unless_that_is_being_observed() {
         for (state, merged) in [
             (State::Queued, true),
             (State::Running, true),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_that_is_not_there_is_not_found() {
+    fn missing_cluster_is_not_found() {
         let Verdict::Refuse(fault) = plan(&"c".into(), &View::default()).verdict else {
             panic!("refused");
         };

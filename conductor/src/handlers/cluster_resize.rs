@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_or_cannot_be_is_refused() {
+    fn missing_targets_and_invalid_counts_and_statuses_are_refused() {
         let complete = view(ClusterStatus::CreateComplete);
         assert_eq!(
             refusal(plan(&resize(-1), &complete)),

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_different_is_done_with_null() {
+    fn update_without_a_difference_is_done_with_null() {
         for count in [Some(2), None] {
             let plan = plan(&update(count, None), &view(Some(ClusterStatus::CreateComplete)));
             assert_eq!(plan.verdict, Verdict::Done(Value::Null));

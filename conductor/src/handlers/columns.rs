@@ -3,36 +3,36 @@
 use magnum_common::error::Fault;
 use magnum_common::model::StringMap;
 
-/// What columns of texts hold, in characters.
+/// Longest text of a text column, in characters.
 const TEXT: usize = 255;
 
-/// What MySQL's TEXT holds, in bytes.
+/// Longest text of MySQL's TEXT, in bytes.
 const LONG_TEXT: usize = u16::MAX as usize;
 
-/// Refuses texts that are too long; `of` says whose they are.
+/// Refuses texts that are too long; `owner` is the resource that the fault names.
 ///
 /// # Errors
-/// What the caller is told.
-pub fn texts(of: &str, texts: &[(&str, Option<&str>)]) -> Result<(), Fault> {
+/// `InvalidParameterValue`, with the first text longer than 255 characters.
+pub fn texts(owner: &str, texts: &[(&str, Option<&str>)]) -> Result<(), Fault> {
     for (name, text) in texts {
         if text.is_some_and(|text| text.chars().count() > TEXT) {
             return Err(Fault::invalid_parameter(format!(
-                "{name} of the {of} is longer than {TEXT} characters."
+                "{name} of the {owner} is longer than {TEXT} characters."
             )));
         }
     }
     Ok(())
 }
 
-/// Refuses a map that is too long once it is JSON; `what` names it.
+/// Refuses a map that is too long as JSON; `name` is its name in the fault.
 ///
 /// # Errors
-/// What the caller is told.
-pub fn map(what: &str, map: &StringMap) -> Result<(), Fault> {
+/// `InvalidParameterValue` for more than 64 KiB.
+pub fn map(name: &str, map: &StringMap) -> Result<(), Fault> {
     let length: usize = map.iter().map(|(key, value)| key.len() + value.len() + 8).sum();
     if length > LONG_TEXT {
         return Err(Fault::invalid_parameter(format!(
-            "{what} are longer than 64 KiB."
+            "{name} are longer than 64 KiB."
         )));
     }
     Ok(())
@@ -41,7 +41,7 @@ pub fn map(what: &str, map: &StringMap) -> Result<(), Fault> {
 /// Refuses a negative number of nodes.
 ///
 /// # Errors
-/// What the caller is told.
+/// `InvalidParameterValue`, with the number.
 pub fn not_negative(node_count: i32) -> Result<(), Fault> {
     if node_count < 0 {
         return Err(Fault::invalid_parameter(format!(

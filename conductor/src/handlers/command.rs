@@ -1,4 +1,4 @@
-//! What a message asks for, once its arguments are known to be good.
+//! The commands that become operations, with valid arguments.
 
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid, TemplateUuid};
 use magnum_common::model::{Cluster, HealthStatus, NodeGroup, StringMap};
@@ -142,7 +142,7 @@ impl Command {
         }
     }
 
-    /// Whether planning it looks at the cluster's node groups.
+    /// Whether its plan needs the cluster's node groups.
     pub const fn needs_node_groups(&self) -> bool {
         !matches!(
             self,

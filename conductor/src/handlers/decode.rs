@@ -14,7 +14,11 @@ use super::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade
 use crate::workflows::{OperationKind, kinds};
 
 impl Command {
-    /// Reads the arguments of `method`. `None`: it is not a method that is recorded.
+    /// Reads the arguments of `method`. `None`: it is not a method that becomes an operation.
+    ///
+    /// # Errors
+    /// The inner result: an argument is missing, unexpected or of another type (`TypeError`), or an object cannot be read or
+    /// lacks its uuid.
     pub fn decode(method: &str, args: Map<String, Value>) -> Option<Result<Self, Fault>> {
         let kind = OperationKind::from_str(method).ok()?;
         Some(decode(kind, Arguments::new(method, args)))
@@ -217,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reboot_says_how_and_may_leave_open_which_nodes() {
+    fn reboot_needs_a_type_and_its_nodes_are_optional() {
         let asked = |how: &str, nodes: Value, group: Value| {
             let args = json!({"cluster": c(), "reboot_type": how, "nodes": nodes, "nodegroup": group});
             read("cluster_reboot", args)

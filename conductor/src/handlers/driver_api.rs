@@ -1,13 +1,13 @@
 //! `cluster_driver_call`: a call of a driver's own API, for a user of `magnum-api`. Ours; Magnum has nothing like it.
 //!
-//! Nothing on the wire is trusted but who asks, and which policy rule they have passed: the cluster is looked for among
-//! those that the caller may see, and the operator's option, the route, its method and its rule are checked against this
+//! Nothing in the message is trusted but the caller's context and the policy rule that was checked: the cluster is read
+//! in the caller's tenant scope, and the operator's option, the route, its method and its rule are checked against this
 //! conductor's own.
 //!
 //! | the route | the call |
 //! |---|---|
-//! | only reads | runs beside whatever else works on the cluster |
-//! | may change something | has the cluster to itself ([`crate::operations::hold`]); a cluster at work is a conflict |
+//! | only reads | runs beside operations of the cluster |
+//! | may change something | runs alone on the cluster ([`crate::operations::hold`]); a cluster with an open operation is a conflict |
 //!
 //! Guarantees: a call that may change something is made at most once, however often its message is delivered; it ends
 //! within the time that its sender and `[drivers] custom_api_timeout` allow, a few seconds for stopping the driver
@@ -48,16 +48,16 @@ use crate::store;
 use crate::workflows::choose_driver::{self, Wanted as DriverWanted};
 use crate::workflows::{DriverRef, DriverSource};
 
-/// Calls at once in this process. One more is refused: it would keep other messages waiting.
-const MOST: usize = 32;
+/// Most calls at once in this process. Further ones are refused: they would keep other messages waiting.
+const MAX_CALLS: usize = 32;
 
-/// How long a driver that was told to stop may take to do so before its future is dropped.
+/// How long a cancelled driver may take to stop before its future is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(2);
 
 /// Longest message id that the journal holds.
 const MESSAGE_ID: usize = 64;
 
-/// Makes calls.
+/// Makes calls of drivers' own APIs. Clones share their limits.
 #[derive(Clone)]
 pub struct DriverCalls(Arc<Inner>);
 
@@ -69,14 +69,14 @@ struct Inner {
     /// `[drivers] custom_api_timeout`
     limit: Duration,
     permits: Semaphore,
-    /// The process stops: calls may go on for a while.
+    /// Cancelled when the process stops; running calls then have `stop_within` to end.
     stop: CancellationToken,
-    /// For so long.
+    /// `[conductor] shutdown_timeout`
     stop_within: Duration,
 }
 
-/// What a call is made with.
-struct Found {
+/// The rows that a call is made with.
+struct CallRows {
     cluster: Cluster,
     node_groups: Vec<NodeGroup>,
     template: Option<ClusterTemplate>,
@@ -84,7 +84,7 @@ struct Found {
 }
 
 impl DriverCalls {
-    /// Of the drivers of `services`, as the settings allow. After `stop`, calls that run have `[conductor]
+    /// Makes calls of the drivers of `services` that the settings allow. After `stop`, calls that run have `[conductor]
     /// shutdown_timeout` to end.
     pub fn new(settings: &Settings, services: &OperationServices, stop: CancellationToken) -> Self {
         Self(Arc::new(Inner {
@@ -97,13 +97,13 @@ impl DriverCalls {
             drivers: Arc::clone(&services.drivers),
             allowed: settings.drivers.custom_api.clone(),
             limit: settings.drivers.custom_api_timeout,
-            permits: Semaphore::new(MOST),
+            permits: Semaphore::new(MAX_CALLS),
             stop,
             stop_within: services.timing.shutdown,
         }))
     }
 
-    /// The answer to a message.
+    /// The reply to a message.
     ///
     /// # Errors
     /// The arguments are wrong.
@@ -133,12 +133,12 @@ impl DriverCalls {
     ) -> Result<ApiReply, Refusal> {
         let received = Instant::now();
         let uuid = ClusterUuid::from(question.uuid.as_str());
-        let look = look_for(Tenancy::of(context), uuid.clone());
+        let lookup = find_rows(Tenancy::of(context), uuid.clone());
         let found = self
             .0
             .holder
             .db
-            .run(look)
+            .run(lookup)
             .await
             .map_err(|error| no_database(&error))?;
         let found = found.ok_or_else(|| not_found(&uuid))?;
@@ -148,7 +148,9 @@ impl DriverCalls {
         let outcome = match self.0.permits.try_acquire() {
             Err(_) => Err((
                 ApiRefusal::Unavailable,
-                format!("The conductor makes {MOST} calls of drivers' own APIs already. Please try again."),
+                format!(
+                    "The conductor makes {MAX_CALLS} calls of drivers' own APIs already. Please try again."
+                ),
             )),
             Ok(_permit) if route.read_only => {
                 self.reply(driver.as_ref(), question, context, &found, None).await
@@ -158,12 +160,12 @@ impl DriverCalls {
                     .await
             }
         };
-        tell(&name, &uuid, question, &outcome, received.elapsed());
+        log_call(&name, &uuid, question, &outcome, received.elapsed());
         outcome
     }
 
     /// The driver that built the cluster, if users may call it here.
-    fn driver_of(&self, found: &Found) -> Result<Arc<dyn Driver>, Refusal> {
+    fn driver_of(&self, found: &CallRows) -> Result<Arc<dyn Driver>, Refusal> {
         let uuid = &found.cluster.cluster_template_id;
         let template = found.template.as_ref().ok_or_else(|| {
             let fault = Fault::cluster_template_not_found(uuid.as_str());
@@ -227,9 +229,9 @@ impl DriverCalls {
             context: context.clone(),
             what: format!("driver {}: {} {}", driver.info(), question.method, question.path),
         };
-        // As it is now that nothing else works on it.
-        let look = look_for(Tenancy::of(context), uuid.clone());
-        let (held, found) = self.0.holder.take(wanted, look).await.map_err(not_held)?;
+        // Read again, now that nothing else works on the cluster.
+        let lookup = find_rows(Tenancy::of(context), uuid.clone());
+        let (held, found) = self.0.holder.take(wanted, lookup).await.map_err(not_held)?;
         let outcome = match found {
             None => Err(not_found(uuid)),
             Some(found) => match may_change(found.cluster.status) {
@@ -248,7 +250,7 @@ impl DriverCalls {
         driver: &dyn Driver,
         question: &ApiQuestion,
         context: &RequestContext,
-        found: &Found,
+        found: &CallRows,
         held: Option<&Held>,
     ) -> Result<ApiReply, Refusal> {
         let Some(template) = &found.template else {
@@ -286,12 +288,12 @@ impl DriverCalls {
             () = lost => interrupted("the conductor lost the cluster"),
             () = self.stopped() => interrupted("the conductor stops"),
         };
-        // Told to stop, given a moment, then dropped: both end the driver's work.
+        // Cancelled, given `STOP_GRACE`, then dropped: both end the driver's work.
         cancel.cancel();
         let finished = timeout(STOP_GRACE, &mut working).await;
         drop(working);
         match finished {
-            // It finished in that very moment: what it did counts.
+            // It finished at the same moment: its result counts.
             Ok(outcome @ Ok(Ok(_))) => reply_of(driver, outcome),
             _ => Err(refusal),
         }
@@ -303,16 +305,16 @@ impl DriverCalls {
     }
 }
 
-/// A look at the cluster and what belongs to it, if the caller may see it.
-fn look_for(
+/// Reads the cluster with its node groups, template and driver, in the caller's tenant scope.
+fn find_rows(
     tenancy: Tenancy,
     uuid: ClusterUuid,
-) -> impl Fn(&mut AnyConnection) -> Result<Option<Found>, DbError> + Send + 'static {
+) -> impl Fn(&mut AnyConnection) -> Result<Option<CallRows>, DbError> + Send + 'static {
     move |conn| {
         let Some(cluster) = clusters::find_by_uuid(conn, &tenancy, &uuid)? else {
             return Ok(None);
         };
-        Ok(Some(Found {
+        Ok(Some(CallRows {
             node_groups: store::node_groups::of(conn, &uuid)?,
             template: store::clusters::template(conn, &cluster.cluster_template_id)?,
             pinned: store::cluster_driver::find(conn, &uuid)?,
@@ -342,7 +344,7 @@ fn reply_of(
     }
 }
 
-/// How the entry in the journal ends. What the driver has answered, and what its user has sent, is not in it.
+/// The final state and reason in the journal, without the bodies of request and reply.
 fn end_of(outcome: &Result<ApiReply, Refusal>) -> (State, String) {
     match outcome {
         Ok(reply) => (
@@ -354,9 +356,9 @@ fn end_of(outcome: &Result<ApiReply, Refusal>) -> (State, String) {
     }
 }
 
-/// One line and one count for each call that reached a driver, or nearly did. Neither query nor bodies: they are the
-/// user's.
-fn tell(
+/// Logs and counts a call for which a driver and a route were found. Neither query nor bodies are logged: they are
+/// private to the user.
+fn log_call(
     driver: &str,
     cluster: &ClusterUuid,
     question: &ApiQuestion,
@@ -385,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_journal_hears_how_a_call_ended_and_nothing_of_its_reply() {
+    fn journal_records_the_end_of_a_call_and_nothing_of_its_reply() {
         let reply = ApiReply {
             status: ApiStatus::Ok,
             body: json!({"kubeconfig": "secret"}),

@@ -1,9 +1,9 @@
 //! `cluster_rebuild` and `cluster_reboot`: nodes built anew, nodes restarted. Ours: Magnum has neither.
 //!
-//! Both are calls that are answered as soon as they are in the journal, or refused: a Python conductor, which does not
-//! know them, answers with an exception, so nobody is promised what nobody does. How it went the cluster's status tells.
+//! Both are calls that get their reply as soon as they are in the journal, or refused: a Python conductor does not know
+//! them and replies with an exception, so that no such request is lost. Their outcome is in the cluster's status.
 //!
-//! Which nodes there are only the driver knows; it refuses names that no node has before it touches one.
+//! Only the driver knows the names of nodes; it refuses unknown names before it changes anything.
 
 use magnum_common::error::Fault;
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
@@ -16,13 +16,13 @@ use crate::workflows::{Work, rules};
 /// The longest name of a node, in characters.
 const NODE_NAME: usize = 255;
 
-/// Plans to build nodes anew.
+/// Plans a rebuild of nodes.
 pub fn plan_rebuild(cluster: &ClusterUuid, rebuild: &ClusterRebuild, view: &View) -> Plan {
     let group = rebuild.node_group.as_ref();
     plan(cluster, rebuild.clone().into(), group, &rebuild.nodes, view)
 }
 
-/// Plans to restart nodes.
+/// Plans a reboot of nodes.
 pub fn plan_reboot(cluster: &ClusterUuid, reboot: &ClusterReboot, view: &View) -> Plan {
     let group = reboot.node_group.as_ref();
     plan(cluster, reboot.clone().into(), group, &reboot.nodes, view)
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_that_is_not_built_is_refused() {
+    fn unbuilt_cluster_is_refused() {
         for status in [ClusterStatus::CreateFailed, ClusterStatus::DeleteInProgress] {
             let plan = plan_reboot(&"c".into(), &reboot(None, &[]), &view(status));
             assert_eq!(refusal(plan).exception, Exception::NotSupported, "{status}");

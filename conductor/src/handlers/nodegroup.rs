@@ -44,7 +44,7 @@ pub fn plan_create(cluster: &ClusterUuid, group: &NodeGroup, view: &View) -> Pla
     Plan::queue_with(work, row, view, writes)
 }
 
-/// Plans other values for a group.
+/// Plans an update of a group.
 pub fn plan_update(
     cluster: &ClusterUuid,
     uuid: &NodeGroupUuid,
@@ -71,7 +71,7 @@ pub fn plan_update(
     }
 }
 
-/// Plans the end of a group.
+/// Plans the deletion of a group.
 pub fn plan_delete(cluster: &ClusterUuid, uuid: &NodeGroupUuid, view: &View) -> Plan {
     let Some(row) = &view.cluster else {
         return Plan::refuse(Fault::cluster_not_found(cluster.as_str()));
@@ -109,7 +109,7 @@ pub fn plan_delete(cluster: &ClusterUuid, uuid: &NodeGroupUuid, view: &View) -> 
     Plan::queue(work, row, view)
 }
 
-/// The group as it is and as it shall be.
+/// The group before and after the update.
 fn updated(
     uuid: &NodeGroupUuid,
     wanted: &NodeGroupObject,
@@ -123,7 +123,7 @@ fn updated(
     rules::group_allowed(before.status)?;
     let mut after = before.clone();
     wanted.apply(&mut after)?;
-    // Whose it is, and how it stands, is not the sender's to say.
+    // Owner and status are not set by the sender.
     after.cluster_id = before.cluster_id.clone();
     after.project_id.clone_from(&before.project_id);
     after.is_default = before.is_default;
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_a_cluster_that_is_being_deleted_is_refused() {
+    fn group_of_a_cluster_being_deleted_is_refused() {
         let deleting = view(ClusterStatus::DeleteInProgress, &[]);
         assert_eq!(
             refusal(plan_create(&"c".into(), &pool(), &deleting)),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_takes_what_was_changed_but_no_status() {
+    fn update_takes_changed_fields_but_no_status() {
         let mut row = pool();
         row.status = Some(ClusterStatus::CreateComplete);
         let mut sent = row.clone();

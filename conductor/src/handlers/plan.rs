@@ -1,4 +1,4 @@
-//! What accepting a request changes, as data.
+//! The row changes of accepting a request, as data.
 //!
 //! The planning functions get a [`View`] (the rows as read in the accept transaction) and return a [`Plan`].
 //! They touch nothing, so every rule is testable without a database; the acceptor turns plans into rows, many
@@ -13,7 +13,7 @@ use crate::operations::State;
 use crate::workflows::start::{Start, start};
 use crate::workflows::{DriverRef, OperationKind, Work};
 
-/// The rows a plan is made from.
+/// The rows that a plan is made from.
 #[derive(Debug, Clone, Default)]
 pub struct View {
     /// The cluster, if it exists (and, for a delete, is the caller's to see).
@@ -43,7 +43,7 @@ pub struct OpenOperation {
     pub state: State,
 }
 
-/// What becomes of a request.
+/// The decision about a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// There is work: queued.
@@ -52,14 +52,14 @@ pub enum Verdict {
     Done(Value),
     /// Not allowed. Nothing is written but the journal.
     Refuse(Fault),
-    /// Another operation does the same already. Nothing is written but the journal; the reason says which.
+    /// Another operation does the same already. Nothing is written but the journal; the reason names it.
     Merge(String),
 }
 
 /// A request's consequences.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What becomes of it.
+    /// The decision.
     pub verdict: Verdict,
     /// The rows to write together with it.
     pub writes: Writes,

@@ -1,9 +1,8 @@
 //! Requests that are answered at once and leave no operation behind to be worked on: they do not change a cluster, and
 //! call a driver only by its own API ([`super::driver_api`]).
 //!
-//! A question that is delivered twice is answered twice. The answer goes out before the message is acknowledged,
-//! so a conductor that dies in between costs its caller nothing but time. Methods of objects that write rows see to
-//! it themselves that they write once: [`crate::objects_rpc`].
+//! A redelivered question gets a second reply. The reply is sent before the message is acknowledged, so a crash in
+//! between only delays the caller. Methods of objects that write rows deduplicate themselves: [`crate::objects_rpc`].
 
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
@@ -18,12 +17,12 @@ use super::driver_api::DriverCalls;
 use crate::certificates::Certificates;
 use crate::objects_rpc::{Method, ObjectsRpc};
 
-/// What is asked, by the method's name.
+/// The topic of a question, by its method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
-    /// `ping_conductor`: whether anybody is there.
+    /// `ping_conductor`: whether a conductor consumes.
     Ping,
-    /// `federation_create`, `federation_update`, `federation_delete`: which Magnum never had.
+    /// `federation_create`, `federation_update`, `federation_delete`: which Magnum never implemented.
     Federation,
     /// A method of an object.
     Objects(Method),
@@ -35,16 +34,16 @@ pub enum Topic {
     DriverCall,
 }
 
-/// A request for an answer.
+/// A call that gets a reply at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// What is asked.
+    /// Its topic.
     pub topic: Topic,
     /// The method, as the message names it.
     pub method: String,
     /// Its arguments, unread.
     pub args: Map<String, Value>,
-    /// Who asks.
+    /// The context of the caller.
     pub context: RequestContext,
     /// The message's id.
     pub message: Option<MessageId>,
@@ -64,7 +63,7 @@ impl Topic {
     }
 }
 
-/// Knows the answers.
+/// Answers questions.
 #[derive(Clone)]
 pub struct Answerer {
     objects: ObjectsRpc,
@@ -74,7 +73,7 @@ pub struct Answerer {
 }
 
 impl Answerer {
-    /// With what is in this database, and in the store of certificates.
+    /// Answers from this database, and from the stores of certificates.
     pub fn new(db: Database, certificates: Certificates) -> Self {
         Self {
             objects: ObjectsRpc::new(db.clone()).with_sealing(certificates.sealing()),
@@ -93,17 +92,17 @@ impl Answerer {
         }
     }
 
-    /// The answer, or the exception the caller gets.
+    /// The reply to a question.
     ///
     /// # Errors
-    /// What the caller is told.
+    /// The exception for the caller: wrong arguments, a refused request, or a part that is not available.
     pub async fn answer(&self, question: Question) -> Result<Value, Fault> {
         match question.topic {
             Topic::Ping => {
                 Arguments::new(&question.method, question.args).finish()?;
                 Ok(Value::Bool(true))
             }
-            // Magnum's own answer, whatever the arguments.
+            // Magnum's own reply, whatever the arguments are.
             Topic::Federation => Err(Fault::new(
                 Exception::NotImplementedError,
                 "This feature is not yet implemented.",
@@ -129,7 +128,7 @@ impl Answerer {
                         message,
                         ..
                     } = question;
-                    // Much larger than the other answers, which all have room for it otherwise.
+                    // Boxed, since this future is much larger than the others.
                     Box::pin(calls.answer(args, &context, message)).await
                 }
                 None => Err(Fault::new(

@@ -1,8 +1,8 @@
 //! The payload of a notification: a CADF activity event with the cluster's data, key by key as Magnum writes it.
 //!
 //! Differs from Magnum: a refusal carries a second attachment, `refusal`, with its reason and exception class
-//! (Magnum's says only that something failed), and a refusal about a cluster that does not exist, or is not the
-//! caller's to see, is told too, without `cluster_data`.
+//! (Magnum sends neither), and a refusal about a cluster that does not exist, or is not the
+//! caller's to see, is notified too, without `cluster_data`.
 
 use magnum_common::clock::utc_now;
 use magnum_common::context::RequestContext;
@@ -19,17 +19,17 @@ const CLUSTER: &str = "service/magnum/cluster";
 /// The event.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
-    /// What was asked for.
+    /// The kind of operation that was requested.
     pub kind: OperationKind,
-    /// How it stands.
+    /// Its outcome so far.
     pub outcome: NoticeOutcome,
     /// The cluster.
     pub cluster: &'a ClusterUuid,
-    /// Its data.
-    pub seen: Option<&'a ClusterSnapshot>,
-    /// Who asked.
+    /// The rows of the cluster; `None` when it does not exist, or not for the caller.
+    pub snapshot: Option<&'a ClusterSnapshot>,
+    /// The context of the request.
     pub context: &'a RequestContext,
-    /// Why it was refused.
+    /// The refusal, if there is one.
     pub refusal: Option<&'a Fault>,
 }
 
@@ -73,7 +73,7 @@ fn target(event: &Event<'_>) -> Value {
     target.insert("id".into(), json!(event.cluster.as_str()));
     target.insert("typeURI".into(), json!(CLUSTER));
     let mut attachments = Vec::new();
-    if let Some(ClusterSnapshot { cluster, node_groups }) = event.seen {
+    if let Some(ClusterSnapshot { cluster, node_groups }) = event.snapshot {
         if let Some(name) = &cluster.name {
             target.insert("name".into(), json!(name));
         }

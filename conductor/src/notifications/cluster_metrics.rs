@@ -1,4 +1,4 @@
-//! What a cluster uses, as Magnum told it: `magnum.cluster.metrics.update`.
+//! The utilisation of a cluster as a notification of Magnum: `magnum.cluster.metrics.update`.
 //!
 //! Source: `magnum/service/periodic.py` and `magnum/drivers/common/k8s_monitor.py` of Magnum's repository at the parent
 //! of commit `6cdb367c` (2022-11-12, "Remove send_cluster_metrics", first in release 16.0.0). `_send_cluster_metrics`
@@ -6,9 +6,9 @@
 //! the payload `{"metrics": [{"name", "value", "unit"}], "user_id", "project_id", "resource_id"}`; the Kubernetes
 //! monitor's metrics were `memory_util` and `cpu_util`, both with the unit `%`.
 //!
-//! Where this differs: the driver tells the figures, not a monitor that adds up what the pods of the namespace `default`
-//! reserve; a figure that the driver cannot tell is left out; and clusters whose update is
-//! going on, or has failed, are told of, too.
+//! Where this differs: the figures are those of the driver, where Magnum added up the reservations of the pods in the
+//! namespace `default`; a figure that the driver does not report is left out; and clusters whose update is in progress,
+//! or has failed, have notifications too.
 
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::RequestId;
@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 
 use crate::operations::notice::Used;
 
-/// The event's type.
+/// The type of the event.
 pub const EVENT: &str = "magnum.cluster.metrics.update";
 
 /// The payload.
-pub fn payload(told: &Used) -> Value {
+pub fn payload(usage: &Used) -> Value {
     let figures = [
-        ("memory_util", told.used.memory_percent),
-        ("cpu_util", told.used.cpu_percent),
+        ("memory_util", usage.used.memory_percent),
+        ("cpu_util", usage.used.cpu_percent),
     ];
     let metrics: Vec<Value> = figures
         .into_iter()
@@ -31,13 +31,13 @@ pub fn payload(told: &Used) -> Value {
         .collect();
     json!({
         "metrics": metrics,
-        "user_id": told.user_id,
-        "project_id": told.project_id,
-        "resource_id": told.cluster.as_str(),
+        "user_id": usage.user_id,
+        "project_id": usage.project_id,
+        "resource_id": usage.cluster.as_str(),
     })
 }
 
-/// Nobody has asked.
+/// The context of these notifications, which have no request and no caller.
 pub fn context() -> RequestContext {
     RequestContext::for_caller(&Caller::default(), &RequestId::random())
 }
@@ -49,8 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_payload_has_magnums_names_and_leaves_out_what_is_not_known() {
-        let mut told = Used {
+    fn payload_has_magnums_names_and_leaves_out_unknown_figures() {
+        let mut usage = Used {
             cluster: "c".into(),
             project_id: Some("p".into()),
             user_id: None,
@@ -62,7 +62,7 @@ mod tests {
             },
         };
         assert_eq!(
-            payload(&told),
+            payload(&usage),
             json!({
                 "metrics": [
                     {"name": "memory_util", "value": 40.0, "unit": "%"},
@@ -73,7 +73,7 @@ mod tests {
                 "resource_id": "c",
             })
         );
-        told.used.memory_percent = None;
-        assert_eq!(payload(&told)["metrics"][0]["name"], "cpu_util");
+        usage.used.memory_percent = None;
+        assert_eq!(payload(&usage)["metrics"][0]["name"], "cpu_util");
     }
 }

@@ -1,10 +1,10 @@
-//! The drivers of oslo.messaging that `[oslo_messaging_notifications] driver` names, and what is here of them.
+//! The drivers of `[oslo_messaging_notifications] driver`, and those of oslo.messaging that exist here.
 
 use std::collections::BTreeSet;
 
 use super::message::NotificationFormat;
 
-/// Where notifications go. In this order: what cannot wait for a broker comes first.
+/// A driver of notifications. They are used in this order: the log first, since it waits for no broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Driver {
     /// `log`
@@ -16,7 +16,7 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// How it publishes; none for the log.
+    /// The format that it publishes; `None` for the log.
     pub const fn format(self) -> Option<NotificationFormat> {
         match self {
             Self::Log => None,
@@ -26,42 +26,42 @@ impl Driver {
     }
 }
 
-/// What the option names.
+/// The drivers that the option names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drivers {
-    /// Each once.
-    pub here: BTreeSet<Driver>,
-    /// Names without a driver.
-    pub absent: Vec<String>,
+    /// Drivers that exist here, each once.
+    pub known: BTreeSet<Driver>,
+    /// Names of drivers that do not exist here.
+    pub unknown: Vec<String>,
 }
 
 impl Drivers {
     /// By the option's values.
     pub fn named(names: &[String]) -> Self {
         let mut drivers = Self {
-            here: BTreeSet::new(),
-            absent: Vec::new(),
+            known: BTreeSet::new(),
+            unknown: Vec::new(),
         };
         for name in names {
             match name.as_str() {
-                "log" => drop(drivers.here.insert(Driver::Log)),
-                "messaging" => drop(drivers.here.insert(Driver::Messaging)),
-                "messagingv2" => drop(drivers.here.insert(Driver::MessagingV2)),
+                "log" => drop(drivers.known.insert(Driver::Log)),
+                "messaging" => drop(drivers.known.insert(Driver::Messaging)),
+                "messagingv2" => drop(drivers.known.insert(Driver::MessagingV2)),
                 "noop" | "" => {}
-                other => drivers.absent.push(other.to_owned()),
+                other => drivers.unknown.push(other.to_owned()),
             }
         }
         drivers
     }
 
-    /// Whether there is anything to publish.
-    pub fn publish(&self) -> bool {
-        self.here.iter().any(|driver| driver.format().is_some())
+    /// Whether a driver publishes to a broker.
+    pub fn publishes(&self) -> bool {
+        self.known.iter().any(|driver| driver.format().is_some())
     }
 
-    /// A sentence about each name without a driver, with what to do.
+    /// A message for each unknown driver, with advice.
     pub fn problems(&self) -> impl Iterator<Item = String> {
-        self.absent.iter().map(|name| {
+        self.unknown.iter().map(|name| {
             format!(
                 "[oslo_messaging_notifications] driver: {name:?} does not exist here, and nothing is told by it. Name \
                  messagingv2, messaging or log instead, once for each."
@@ -82,18 +82,18 @@ mod tests {
     #[test]
     fn drivers_are_known_by_oslos_names_each_once_and_noop_is_none() {
         assert_eq!(named(&[]), named(&["noop", ""]));
-        assert!(named(&["noop"]).here.is_empty());
+        assert!(named(&["noop"]).known.is_empty());
         let drivers = named(&["messagingv2", "log", "messaging", "log"]);
-        let here: Vec<Driver> = drivers.here.iter().copied().collect();
-        assert_eq!(here, [Driver::Log, Driver::Messaging, Driver::MessagingV2]);
-        assert!(drivers.publish() && !named(&["log"]).publish());
+        let known: Vec<Driver> = drivers.known.iter().copied().collect();
+        assert_eq!(known, [Driver::Log, Driver::Messaging, Driver::MessagingV2]);
+        assert!(drivers.publishes() && !named(&["log"]).publishes());
         assert_eq!(drivers.problems().count(), 0);
     }
 
     #[test]
-    fn a_driver_that_is_not_here_is_named_with_its_option() {
+    fn unknown_driver_is_named_with_its_option() {
         let drivers = named(&["routing", "log"]);
-        assert_eq!(drivers.absent, ["routing"]);
+        assert_eq!(drivers.unknown, ["routing"]);
         let problem = drivers.problems().next().unwrap();
         assert!(
             problem.contains("[oslo_messaging_notifications] driver: \"routing\""),

@@ -3,14 +3,14 @@
 //! The logger is `oslo.messaging.notification.<event type>`, the level that of the notification, the text one JSON
 //! object. `default_log_levels` can silence it by that name, with its dots.
 //!
-//! Differs from oslo's: values whose name speaks of a secret are masked at any depth (oslo's leaves lists as they
+//! Differs from oslo's: values whose name is that of a secret are masked at any depth (oslo's leaves lists as they
 //! are, and with them the cluster's labels); texts are not searched for passwords.
 
 use serde_json::Value;
 
 use super::message::{Notification, Priority};
 
-/// Parts of names whose values are nobody's business in a log.
+/// Parts of names whose values are masked in the log.
 const SECRET: &[&str] = &[
     "admin_pass",
     "adminpass",
@@ -56,7 +56,7 @@ pub fn write(notification: &Notification) {
             record,
             "oslo.messaging.notification.magnum.cluster.metrics.update"
         ),
-        // There is no fifth; the text names it in any case.
+        // There are no other levels; the text has the priority in any case.
         _ => write_line!(
             notification.priority,
             record,
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_called_a_secret_is_masked_at_any_depth() {
+    fn secret_values_are_masked_at_any_depth() {
         let mut value =
             json!({"a": [{"labels": {"registry_password": "p", "Admin_Token": "t", "kube_tag": "v1"}}]});
         mask(&mut value);

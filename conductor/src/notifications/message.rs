@@ -1,11 +1,11 @@
 //! Notifications to other services, as oslo.messaging's notifier publishes them.
 //!
 //! A notification goes to the queue `<topic>.<priority>` on the control exchange. The publisher declares that
-//! queue and its binding, so what nobody reads piles up there, as with a Python publisher. It has one id and one time,
-//! wherever it goes and however often: that is how a listener on several topics knows it again.
+//! queue and its binding, so messages without a consumer accumulate there, as with a Python publisher. It has one id
+//! and one time on all topics and in all retries: by these a listener on several topics deduplicates it.
 //!
-//! A message that the broker did not take is offered again as often as `[oslo_messaging_notifications] retry` says,
-//! which by default is until it is taken. The sender must not wait for that.
+//! A message that the broker does not confirm is retried as often as `[oslo_messaging_notifications] retry` allows, by
+//! default until it is confirmed. Callers must not hold up other work meanwhile.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use magnum_common::ids::MessageId;
 use magnum_common::retry::{Retry, RetryPolicy};
 use magnum_rpc::{OutgoingMessage, PublishError, Route, Transport, WireFormat, topology};
 
-/// Longest wait for one attempt, the way to the broker included: every host of a list of three gets its turn.
-const ATTEMPT: Duration = Duration::from_secs(35);
+/// Time limit of one attempt, connecting included: enough to try each of three hosts.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// Keys of the context that never leave in a notification.
 const SECRET: &[&str] = &["auth_token", "auth_token_info", "auth_url"];
@@ -29,14 +29,14 @@ const SECRET: &[&str] = &["auth_token", "auth_token_info", "auth_url"];
 /// Priority of a notification, as in oslo.messaging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// Something went its way.
+    /// An operation began or succeeded.
     Info,
     /// A failure.
     Error,
 }
 
 impl Priority {
-    /// The word in the message.
+    /// The value in the message.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Info => "INFO",
@@ -44,7 +44,7 @@ impl Priority {
         }
     }
 
-    /// The word in the queue's name.
+    /// The suffix of the queue's name.
     const fn queue_suffix(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -62,12 +62,12 @@ pub enum NotificationFormat {
     Bare,
 }
 
-/// How often a message is offered again to a broker that did not take it.
+/// How often a message is retried that the broker did not confirm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retries {
-    /// As often as it takes.
+    /// Until it is confirmed.
     Endless,
-    /// At most so often, after the first attempt.
+    /// At most this often, after the first attempt.
     AtMost(u64),
 }
 
@@ -79,7 +79,7 @@ impl From<i64> for Retries {
 }
 
 impl Retries {
-    const fn are_used_up(self, failures: u64) -> bool {
+    const fn are_exhausted(self, failures: u64) -> bool {
         match self {
             Self::Endless => false,
             Self::AtMost(most) => failures > most,
@@ -102,12 +102,12 @@ pub struct Notification {
     pub priority: Priority,
     /// Data of the event.
     pub payload: Value,
-    /// Who caused it. Sent without its token.
+    /// The context of the request that caused it. Sent without its token.
     pub context: RequestContext,
 }
 
 impl Notification {
-    /// With a fresh id, written now.
+    /// A notification of this moment, with a new id.
     pub fn now(
         publisher_id: String,
         event_type: String,
@@ -151,7 +151,7 @@ impl Notification {
             let value = if SECRET.contains(&name) {
                 Value::Null
             } else {
-                // What JSON cannot say reads as absent, as everywhere in a context.
+                // Values that JSON cannot represent are left out, as everywhere in a context.
                 serde_json::to_value(value).unwrap_or_default()
             };
             put(&format!("_context_{name}"), value);
@@ -173,7 +173,7 @@ pub fn notification_queues(topic: &str) -> [String; 2] {
 /// Publishes a notification on `topic` of `exchange`, with as many retries as `retries` allows.
 ///
 /// # Errors
-/// It cannot be encoded, is refused for good, or all retries are used up.
+/// It cannot be encoded, the broker refuses it permanently, or all retries have failed.
 pub async fn notify(
     transport: &dyn Transport,
     exchange: &str,
@@ -220,14 +220,14 @@ async fn publish(
         jitter: 0.2,
     };
     let attempt = || async {
-        timeout(ATTEMPT, transport.publish(message.clone()))
+        timeout(ATTEMPT_TIMEOUT, transport.publish(message.clone()))
             .await
             .unwrap_or(Err(PublishError::TimedOut))
     };
     let queue = &message.route.routing_key;
     let is_retryable = |error: &PublishError, retry: Retry| {
         let failures = retry.failures;
-        if !error.is_transient() || retries.are_used_up(failures) {
+        if !error.is_transient() || retries.are_exhausted(failures) {
             return false;
         }
         if failures == 1 {
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn retries_are_counted_as_oslo_counts_them() {
-        let attempts = |retry: i64| (1..100).find(|failures| Retries::from(retry).are_used_up(*failures));
+        let attempts = |retry: i64| (1..100).find(|failures| Retries::from(retry).are_exhausted(*failures));
         assert_eq!(attempts(0), Some(1), "no retry");
         assert_eq!(attempts(3), Some(4));
         assert_eq!(attempts(-1), None);

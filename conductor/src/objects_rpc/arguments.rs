@@ -165,7 +165,7 @@ mod tests {
 
     /// The texts are those of Python 3.11.
     #[test]
-    fn wrong_arguments_are_told_as_python_tells_them() {
+    fn wrong_arguments_raise_the_errors_of_python() {
         for (signature, args, kwargs, told) in [
             (
                 &GROUP,

@@ -3,7 +3,7 @@
 //!
 //! | method | arguments | answer |
 //! |---|---|---|
-//! | `object_class_action_versions` | objname, objmethod, object_versions, args, kwargs | an object as the caller's manifest says; a list as it is here; or plain |
+//! | `object_class_action_versions` | objname, objmethod, object_versions, args, kwargs | an object in the version of the caller's manifest; a list as it is here; or plain |
 //! | `object_class_action` | objname, objmethod, objver, args, kwargs | the same, from callers of before the manifest |
 //! | `object_action` | objinst, objmethod, args, kwargs | `[updates, null]` |
 //! | `object_backport_versions` | objinst, object_versions | the object with other labels |
@@ -80,7 +80,7 @@ impl Method {
     }
 }
 
-/// A message whose arguments are good.
+/// A call with valid arguments.
 #[derive(Debug)]
 pub(super) enum Call {
     /// A method of a class.
@@ -95,7 +95,7 @@ pub(super) enum Call {
         method: &'static InstanceMethod,
         object: Box<VersionedObject>,
     },
-    /// What needs no database is answered already.
+    /// The result of a method that needs no database.
     Answered(Value),
 }
 
@@ -111,7 +111,7 @@ impl Call {
             Method::ClassActionVersions => {
                 let class = text(&mut args, "objname")?;
                 let manifest = map(&mut args, "object_versions")?;
-                let version = wanted(&manifest, &class)?;
+                let version = version_for(&manifest, &class)?;
                 Self::class_action(&class, &version, manifest, args)
             }
             Method::ClassAction => {
@@ -133,14 +133,14 @@ impl Call {
             Method::BackportVersions => {
                 let object = object(&mut args)?;
                 let manifest = map(&mut args, "object_versions")?;
-                wanted(&manifest, object.name())?;
+                version_for(&manifest, object.name())?;
                 object.encode_for(&manifest).map(Self::Answered)
             }
             Method::Backport => {
                 let object = object(&mut args)?;
                 let target = args.take("target_version");
                 let manifest = Map::from_iter([(object.name().to_owned(), target)]);
-                wanted(&manifest, object.name())?;
+                version_for(&manifest, object.name())?;
                 object.encode_for(&manifest).map(Self::Answered)
             }
         }
@@ -185,7 +185,10 @@ impl Call {
         }
     }
 
-    /// Does it, once. May be repeated when what it wrote was taken back.
+    /// Carries out the call, once. May be repeated after its transaction was rolled back.
+    ///
+    /// # Errors
+    /// The caller gets a fault, or the database failed: see [`Failure`].
     pub(super) fn run(&self, conn: &mut AnyConnection, context: &RequestContext) -> Result<Value, Failure> {
         match self {
             Self::Class {
@@ -206,18 +209,18 @@ impl Call {
         }
     }
 
-    /// The part of an answer that may be kept for a repeated delivery: all but private keys.
-    pub(super) fn kept(&self, answer: &Value) -> Value {
-        let mut kept = answer.clone();
+    /// The reply as it may be stored for a redelivery: without private keys.
+    pub(super) fn storable(&self, answer: &Value) -> Value {
+        let mut storable = answer.clone();
         if let Self::Instance { object, .. } = self
             && object.name() == key_pairs::CLASS.schema.name
-            && let Some(updates) = kept.get_mut(0).and_then(Value::as_object_mut)
+            && let Some(updates) = storable.get_mut(0).and_then(Value::as_object_mut)
         {
             for field in key_pairs::SECRETS {
                 updates.shift_remove(*field);
             }
         }
-        kept
+        storable
     }
 }
 
@@ -233,8 +236,8 @@ fn class_of(name: &str) -> Result<&'static Schema, Fault> {
     })
 }
 
-/// The version that the caller reads of a class.
-fn wanted(manifest: &Map<String, Value>, class: &str) -> Result<String, Fault> {
+/// The version of a class that the caller reads, from its manifest.
+fn version_for(manifest: &Map<String, Value>, class: &str) -> Result<String, Fault> {
     match manifest.get(class) {
         None => Err(Fault::new(Exception::KeyError, format!("'{class}'"))),
         Some(Value::String(version)) => Ok(version.clone()),
@@ -344,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_of_before_the_manifest_says_one_version() {
+    fn caller_without_a_manifest_names_one_version() {
         let call = decode(
             "object_class_action",
             json!({"objname": "Cluster", "objmethod": "get", "objver": "1.23", "args": [1], "kwargs": {}}),
@@ -381,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_the_wrong_kind_are_told_by_name() {
+    fn arguments_of_the_wrong_type_are_refused_by_name() {
         for (args, name) in [
             (
                 json!({"objinst": template("1.21"), "objmethod": "save", "args": {}, "kwargs": {}}),
@@ -411,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_an_answer_has_no_private_key() {
+    fn stored_reply_has_no_private_key() {
         let pair = json!({"magnum_object.name": "X509KeyPair", "magnum_object.namespace": "magnum",
                           "magnum_object.version": "1.2", "magnum_object.data": {}});
         let call = decode(
@@ -419,6 +422,6 @@ mod tests {
             json!({"objinst": pair, "objmethod": "create", "args": [], "kwargs": {}}),
         );
         let answer = json!([{"id": 1, "private_key": "k", "private_key_passphrase": "p"}, null]);
-        assert_eq!(call.unwrap().kept(&answer), json!([{"id": 1}, null]));
+        assert_eq!(call.unwrap().storable(&answer), json!([{"id": 1}, null]));
     }
 }

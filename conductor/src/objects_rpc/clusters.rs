@@ -13,7 +13,7 @@ use super::arguments::Bound;
 use super::failure::{Failure, fault};
 use super::instance::{self, Stored};
 use super::listing::{self, Filters};
-use super::lookup::{self, Lookup, LookupByName, Sight};
+use super::lookup::{self, Lookup, LookupByName, Scope};
 use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
@@ -63,7 +63,8 @@ fn get_count_all(
     Ok(Outcome::Plain(json!(count)))
 }
 
-/// Clusters and nodes of a project. Magnum's own takes the project for the context, and counts everybody's.
+/// Clusters and nodes of a project. Magnum passes the project as the context by mistake, and counts those of all
+/// projects.
 fn get_stats(
     conn: &mut AnyConnection,
     _context: &RequestContext,
@@ -82,12 +83,12 @@ fn list(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> 
 }
 
 impl Lookup for Cluster {
-    fn by_id(conn: &mut AnyConnection, sight: Sight<'_>, id: i32) -> Result<Option<Self>, DbError> {
-        read::find_by_id(conn, &sight.tenancy(), id)
+    fn by_id(conn: &mut AnyConnection, scope: Scope<'_>, id: i32) -> Result<Option<Self>, DbError> {
+        read::find_by_id(conn, &scope.tenancy(), id)
     }
 
-    fn by_uuid(conn: &mut AnyConnection, sight: Sight<'_>, uuid: &str) -> Result<Option<Self>, DbError> {
-        read::find_by_uuid(conn, &sight.tenancy(), &uuid.into())
+    fn by_uuid(conn: &mut AnyConnection, scope: Scope<'_>, uuid: &str) -> Result<Option<Self>, DbError> {
+        read::find_by_uuid(conn, &scope.tenancy(), &uuid.into())
     }
 
     fn not_found(text: &str) -> Failure {
@@ -98,10 +99,10 @@ impl Lookup for Cluster {
 }
 
 impl LookupByName for Cluster {
-    const CALLED: (&'static str, &'static str) = ("cluster", "clusters");
+    const NOUNS: (&'static str, &'static str) = ("cluster", "clusters");
 
-    fn by_name(conn: &mut AnyConnection, sight: Sight<'_>, name: &str) -> Result<Vec<Self>, DbError> {
-        read::find_by_name(conn, &sight.tenancy(), name)
+    fn by_name(conn: &mut AnyConnection, scope: Scope<'_>, name: &str) -> Result<Vec<Self>, DbError> {
+        read::find_by_name(conn, &scope.tenancy(), name)
     }
 }
 
@@ -118,11 +119,11 @@ impl Stored for Cluster {
             )
             .into());
         }
-        lookup::with_uuid(conn, Sight::Program, new.uuid.as_str())
+        lookup::with_uuid(conn, Scope::All, new.uuid.as_str())
     }
 
-    fn find(conn: &mut AnyConnection, sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure> {
-        lookup::of_object(conn, sight, object)
+    fn find(conn: &mut AnyConnection, scope: Scope<'_>, object: &VersionedObject) -> Result<Self, Failure> {
+        lookup::of_object(conn, scope, object)
     }
 
     fn write(conn: &mut AnyConnection, before: &Self, after: Self, _changed: &[&str]) -> Result<(), Failure> {
@@ -138,7 +139,7 @@ impl Stored for Cluster {
         Table::delete(found, conn).map(drop).map_err(Failure::from)
     }
 
-    /// A template that is inside is read again: it may be another one by now.
+    /// Reads a nested template again: the cluster may have another one by now.
     fn refresh_nested(
         &self,
         conn: &mut AnyConnection,

@@ -1,21 +1,21 @@
-//! Why a method gave no result.
+//! Errors of methods, and the faults that callers get for them.
 
 use magnum_common::error::{Exception, Fault};
 use magnum_db::DbError;
 use serde_json::json;
 
-/// What ends a method early.
+/// The error of a method.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     /// The caller gets this exception. Nothing was written.
     #[error("{0}")]
     Refused(Fault),
-    /// The database failed; whatever was written is taken back.
+    /// The database failed; the transaction is rolled back.
     #[error(transparent)]
     Db(#[from] DbError),
-    /// Somebody else was quicker, with this message or this row: look again. What was written is taken back.
+    /// Another transaction has changed this row or accepted this message meanwhile: retry. The transaction is rolled back.
     #[error("a row changed while it was decided about")]
-    Again,
+    Retry,
 }
 
 impl From<Fault> for Failure {
@@ -25,29 +25,29 @@ impl From<Fault> for Failure {
 }
 
 impl Failure {
-    /// Whether the same may succeed a moment later.
+    /// Whether a retry may succeed.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Refused(_) => false,
             Self::Db(error) => error.is_transient(),
-            Self::Again => true,
+            Self::Retry => true,
         }
     }
 }
 
-/// What the caller gets after the last attempt.
+/// The fault after the last attempt.
 impl From<Failure> for Fault {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Refused(fault) => fault,
-            Failure::Db(error) => of_database(&error),
-            Failure::Again => of_database(&DbError::Conflict("somebody else was quicker".to_owned())),
+            Failure::Db(error) => database_fault(&error),
+            Failure::Retry => database_fault(&DbError::Conflict("somebody else was quicker".to_owned())),
         }
     }
 }
 
-/// What the caller is told when the database fails. Logged here, as the caller gets no details.
-fn of_database(error: &DbError) -> Fault {
+/// The fault for an error of the database. The error is logged here, since the fault has no details of it.
+fn database_fault(error: &DbError) -> Fault {
     if error.is_transient() {
         tracing::warn!(%error, "an object's method could not be carried out: the database is not available");
         return Fault::new(
@@ -56,12 +56,12 @@ fn of_database(error: &DbError) -> Fault {
         );
     }
     if let Some(column) = error.refused_value() {
-        let what = column.map_or_else(
+        let value = column.map_or_else(
             || "one of the values".to_owned(),
             |name| format!("the value of {name}"),
         );
         return Fault::invalid_parameter(format!(
-            "The database cannot store {what}: too long, or with characters that its tables do not have."
+            "The database cannot store {value}: too long, or with characters that its tables do not have."
         ));
     }
     if let DbError::Corrupt { .. } = error {
@@ -75,7 +75,7 @@ fn of_database(error: &DbError) -> Fault {
     )
 }
 
-/// A fault with the keyword arguments with which Magnum makes its exception.
+/// A fault with the keyword arguments of Magnum's exception.
 pub(super) fn fault(exception: Exception, message: String, kwargs: &[(&str, &str)]) -> Fault {
     let mut fault = Fault::new(exception, message);
     for (name, value) in kwargs {
@@ -89,12 +89,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_is_told_what_to_do_and_never_the_statement() {
-        let away = of_database(&DbError::Unavailable("connect to 10.0.0.1 as magnum".into()));
+    fn fault_of_the_database_has_advice_and_never_the_statement() {
+        let away = database_fault(&DbError::Unavailable("connect to 10.0.0.1 as magnum".into()));
         assert!(away.message.contains("try again") && !away.message.contains("10.0.0.1"));
-        let gone = of_database(&DbError::Schema("no such table: x".into()));
+        let gone = database_fault(&DbError::Schema("no such table: x".into()));
         assert!(!gone.message.contains("table"), "{gone}");
-        let corrupt = of_database(&DbError::Corrupt {
+        let corrupt = database_fault(&DbError::Corrupt {
             table: "cluster",
             column: "labels",
             row: "u-1".into(),

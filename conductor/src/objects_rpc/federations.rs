@@ -13,7 +13,7 @@ use super::arguments::Bound;
 use super::failure::{Failure, fault};
 use super::instance::{self, Stored};
 use super::listing::{self, Filters};
-use super::lookup::{self, Lookup, LookupByName, Sight};
+use super::lookup::{self, Lookup, LookupByName, Scope};
 use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
@@ -64,12 +64,12 @@ fn list(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> 
 }
 
 impl Lookup for Federation {
-    fn by_id(conn: &mut AnyConnection, sight: Sight<'_>, id: i32) -> Result<Option<Self>, DbError> {
-        read::find_by_id(conn, &sight.tenancy(), id)
+    fn by_id(conn: &mut AnyConnection, scope: Scope<'_>, id: i32) -> Result<Option<Self>, DbError> {
+        read::find_by_id(conn, &scope.tenancy(), id)
     }
 
-    fn by_uuid(conn: &mut AnyConnection, sight: Sight<'_>, uuid: &str) -> Result<Option<Self>, DbError> {
-        read::find_by_uuid(conn, &sight.tenancy(), uuid)
+    fn by_uuid(conn: &mut AnyConnection, scope: Scope<'_>, uuid: &str) -> Result<Option<Self>, DbError> {
+        read::find_by_uuid(conn, &scope.tenancy(), uuid)
     }
 
     fn not_found(text: &str) -> Failure {
@@ -79,10 +79,10 @@ impl Lookup for Federation {
 }
 
 impl LookupByName for Federation {
-    const CALLED: (&'static str, &'static str) = ("federation", "federations");
+    const NOUNS: (&'static str, &'static str) = ("federation", "federations");
 
-    fn by_name(conn: &mut AnyConnection, sight: Sight<'_>, name: &str) -> Result<Vec<Self>, DbError> {
-        read::find_by_name(conn, &sight.tenancy(), name)
+    fn by_name(conn: &mut AnyConnection, scope: Scope<'_>, name: &str) -> Result<Vec<Self>, DbError> {
+        read::find_by_name(conn, &scope.tenancy(), name)
     }
 }
 
@@ -102,11 +102,11 @@ impl Stored for Federation {
             let text = format!("A federation with UUID {uuid} already exists.");
             return Err(fault(Exception::FederationAlreadyExists, text, &[("uuid", &uuid)]).into());
         }
-        lookup::with_uuid(conn, Sight::Program, &uuid)
+        lookup::with_uuid(conn, Scope::All, &uuid)
     }
 
-    fn find(conn: &mut AnyConnection, sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure> {
-        lookup::of_object(conn, sight, object)
+    fn find(conn: &mut AnyConnection, scope: Scope<'_>, object: &VersionedObject) -> Result<Self, Failure> {
+        lookup::of_object(conn, scope, object)
     }
 
     fn write(conn: &mut AnyConnection, before: &Self, after: Self, _changed: &[&str]) -> Result<(), Failure> {

@@ -1,10 +1,11 @@
-//! Which row a caller means: Magnum's methods called `get` take a number, a uuid or a name, and tell by the looks.
+//! The kind of an identifier: Magnum's methods called `get` take a number, a uuid or a name, and recognise it by its
+//! form.
 
 use magnum_common::error::{Exception, Fault};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// What an identifier looks like, and its text for messages.
+/// The kind of an identifier, with its text for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Identity {
     /// A number; `None` when no row can have it.
@@ -16,9 +17,9 @@ pub(super) enum Identity {
 }
 
 impl Identity {
-    /// Tells by the looks.
+    /// Recognises the kind by the form of the value.
     pub(super) fn of(value: &Value) -> Self {
-        let text = shown(value);
+        let text = python_str(value);
         if is_int_like(value, &text) {
             Self::Number(text.parse().ok(), text)
         } else if value.is_string() && Uuid::try_parse(&text).is_ok() {
@@ -48,7 +49,7 @@ pub(super) fn number(value: &Value) -> Option<i32> {
 }
 
 /// Python's `str()` of a value.
-pub(super) fn shown(value: &Value) -> String {
+pub(super) fn python_str(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
         Value::Bool(true) => "True".to_owned(),
@@ -72,9 +73,9 @@ pub(super) fn invalid(identity: &str) -> Fault {
 mod tests {
     use super::*;
 
-    /// The left column was told apart by `oslo_utils` 10.2.
+    /// The kinds are those that `oslo_utils` 10.2 gives for the left column.
     #[test]
-    fn numbers_uuids_and_names_are_told_by_their_looks() {
+    fn numbers_uuids_and_names_are_recognised_by_their_form() {
         let number = |text: &str| Identity::Number(text.parse().ok(), text.into());
         for (value, identity) in [
             (json!(7), number("7")),

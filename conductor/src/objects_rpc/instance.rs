@@ -1,10 +1,10 @@
 //! The methods that objects of most classes have: create, save, refresh, destroy.
 //!
-//! Guarantee: a refusal comes before the first write, so that it can be recorded as the answer. Only changed fields
+//! Guarantee: a method refuses before its first write, so that the refusal can be stored as the reply. Only changed fields
 //! are written; after `create` all fields are those of the row; after `refresh` the fields that differed are
 //! marked as changed, as Magnum leaves them.
 //!
-//! As in Magnum, only `refresh` looks at who asks: the API has checked the rest before it calls.
+//! As in Magnum, only `refresh` has the caller's tenant scope: the API checks permissions before it calls the others.
 
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
@@ -15,9 +15,9 @@ use uuid::Uuid;
 
 use super::failure::Failure;
 use super::identity;
-use super::lookup::Sight;
+use super::lookup::Scope;
 
-/// What is particular about a class whose objects are rows.
+/// A class whose objects are rows.
 pub(super) trait Stored: WireModel + Clone {
     /// Whether `save` refuses an object whose uuid was changed, even to the same.
     const UUID_IS_FIXED: bool;
@@ -25,8 +25,8 @@ pub(super) trait Stored: WireModel + Clone {
     /// Inserts a row and reads it again.
     fn create(conn: &mut AnyConnection, new: &Self) -> Result<Self, Failure>;
 
-    /// The row of an object, if it can be seen.
-    fn find(conn: &mut AnyConnection, sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure>;
+    /// The row of an object, if it is in the scope.
+    fn find(conn: &mut AnyConnection, scope: Scope<'_>, object: &VersionedObject) -> Result<Self, Failure>;
 
     /// Writes the fields `changed`, in which `after` may differ from `before`.
     fn write(conn: &mut AnyConnection, before: &Self, after: Self, changed: &[&str]) -> Result<(), Failure>;
@@ -34,7 +34,7 @@ pub(super) trait Stored: WireModel + Clone {
     /// Deletes the row.
     fn delete(conn: &mut AnyConnection, found: &Self) -> Result<(), Failure>;
 
-    /// Brings objects inside of the object up to date.
+    /// Reads the nested objects again.
     fn refresh_nested(
         &self,
         _conn: &mut AnyConnection,
@@ -73,7 +73,7 @@ pub(super) fn save<M: Stored>(
         ))
         .into());
     }
-    let before = M::find(conn, Sight::Program, object)?;
+    let before = M::find(conn, Scope::All, object)?;
     let mut after = before.clone();
     let changed = Received::<M>::from_object(object.clone())?.apply(&mut after)?;
     M::write(conn, &before, after, &changed)?;
@@ -87,7 +87,7 @@ pub(super) fn refresh<M: Stored>(
     context: &RequestContext,
     object: &mut VersionedObject,
 ) -> Result<(), Failure> {
-    let found = M::find(conn, Sight::Caller(context), object)?;
+    let found = M::find(conn, Scope::Caller(context), object)?;
     let current = object_of(&found, |_| true, &[]);
     for (name, value) in current.set_fields() {
         if object.get(name).is_some_and(|ours| ours != value) {
@@ -103,7 +103,7 @@ pub(super) fn destroy<M: Stored>(
     _context: &RequestContext,
     object: &mut VersionedObject,
 ) -> Result<(), Failure> {
-    let found = M::find(conn, Sight::Program, object)?;
+    let found = M::find(conn, Scope::All, object)?;
     M::delete(conn, &found)?;
     object.clear_changes();
     Ok(())
@@ -118,7 +118,7 @@ pub(super) fn text<'a>(object: &'a VersionedObject, field: &str) -> Result<&'a s
         None => Err(not_set(object, field)),
         Some(value) => value
             .as_str()
-            .ok_or_else(|| identity::invalid(&identity::shown(value))),
+            .ok_or_else(|| identity::invalid(&identity::python_str(value))),
     }
 }
 
@@ -159,7 +159,7 @@ fn not_set(object: &VersionedObject, field: &str) -> Fault {
     }
 }
 
-/// What the caller is to take over: the fields that are other than before, and which are still changed.
+/// The updates for the caller's object: the fields that differ from before, and the names of those still changed.
 pub(super) fn updates(before: &VersionedObject, after: &VersionedObject) -> Map<String, Value> {
     let mut updates: Map<String, Value> = after
         .set_fields()
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_are_what_differs_and_what_is_still_changed() {
+    fn updates_hold_the_fields_that_differ_and_those_still_changed() {
         let before = cluster(
             json!({"uuid": "u", "name": "a", "keypair": null}),
             json!(["name"]),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_inside_that_was_changed_counts_as_a_change() {
+    fn changed_nested_object_counts_as_a_change() {
         let template = json!({"magnum_object.name": "ClusterTemplate", "magnum_object.namespace": "magnum",
                               "magnum_object.version": "1.21", "magnum_object.data": {"name": "t"},
                               "magnum_object.changes": ["name"]});
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_not_set_is_told_in_the_class_s_own_way() {
+    fn unset_field_raises_the_exception_of_its_class() {
         let nothing = VersionedObject::new(&tables::CLUSTER);
         assert_eq!(uuid(&nothing).unwrap_err().exception, Exception::ObjectError);
         let nothing = VersionedObject::new(&tables::FEDERATION);

@@ -1,5 +1,5 @@
-//! `X509KeyPair`. What travels here are private keys and their passphrases: to those whose rows they are, and never
-//! into a log or into the record of an answer.
+//! `X509KeyPair`: private keys and their passphrases. Only callers in the tenant scope of a row get them; they are
+//! never logged nor stored with a reply.
 
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
@@ -13,11 +13,11 @@ use super::arguments::Bound;
 use super::failure::{Failure, fault};
 use super::instance::{self, Stored};
 use super::listing::{self, Filters};
-use super::lookup::{self, Lookup, Sight};
+use super::lookup::{self, Lookup, Scope};
 use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
-/// Fields that the record of an answer leaves out. After `create` they are what the caller has sent.
+/// Fields that are not stored with a reply. After `create` they have the values of the request.
 pub(super) const SECRETS: &[&str] = &["private_key", "private_key_passphrase"];
 
 pub(super) const CLASS: Class = Class {
@@ -51,12 +51,12 @@ fn list(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> 
 }
 
 impl Lookup for X509KeyPair {
-    fn by_id(conn: &mut AnyConnection, sight: Sight<'_>, id: i32) -> Result<Option<Self>, DbError> {
-        read::find_by_id(conn, &sight.tenancy(), id)
+    fn by_id(conn: &mut AnyConnection, scope: Scope<'_>, id: i32) -> Result<Option<Self>, DbError> {
+        read::find_by_id(conn, &scope.tenancy(), id)
     }
 
-    fn by_uuid(conn: &mut AnyConnection, sight: Sight<'_>, uuid: &str) -> Result<Option<Self>, DbError> {
-        read::find_by_uuid(conn, &sight.tenancy(), uuid)
+    fn by_uuid(conn: &mut AnyConnection, scope: Scope<'_>, uuid: &str) -> Result<Option<Self>, DbError> {
+        read::find_by_uuid(conn, &scope.tenancy(), uuid)
     }
 
     fn not_found(text: &str) -> Failure {
@@ -81,11 +81,11 @@ impl Stored for X509KeyPair {
             let text = format!("A key pair with UUID {uuid} already exists.");
             return Err(fault(Exception::X509KeyPairAlreadyExists, text, &[("uuid", &uuid)]).into());
         }
-        lookup::with_uuid(conn, Sight::Program, &uuid)
+        lookup::with_uuid(conn, Scope::All, &uuid)
     }
 
-    fn find(conn: &mut AnyConnection, sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure> {
-        lookup::of_object(conn, sight, object)
+    fn find(conn: &mut AnyConnection, scope: Scope<'_>, object: &VersionedObject) -> Result<Self, Failure> {
+        lookup::of_object(conn, scope, object)
     }
 
     fn write(conn: &mut AnyConnection, before: &Self, after: Self, _changed: &[&str]) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! Lists: which part, in which order, and which rows.
+//! Lists: paging, sorting and filters.
 //!
 //! A marker is a whole object, the last one of the page before. The order is that of [`Page`]: rows without a value
 //! come first going up, on all databases; Magnum leaves that to the database.
@@ -27,7 +27,10 @@ pub(super) fn page(
     })
 }
 
-/// An empty page whose marker was deleted since it was read is no end of a list.
+/// Refuses an empty page whose marker was deleted since it was read: it is not the end of the list.
+///
+/// # Errors
+/// The marker does not exist, or the database failed.
 pub(super) fn checked<T>(conn: &mut AnyConnection, page: &Page, found: Vec<T>) -> Result<Vec<T>, Failure> {
     if found.is_empty() && page.lost_its_start(conn)? {
         return Err(Fault::invalid_parameter(
@@ -99,7 +102,7 @@ fn sort_dir(value: &Value) -> Result<SortDir, Fault> {
     }
 }
 
-/// The filters of a list, by name. Names that Magnum does not know are not looked at, as it does not either.
+/// The filters of a list, by name. Unknown names are ignored, as in Magnum.
 pub(super) struct Filters(Map<String, Value>);
 
 impl Filters {
@@ -160,7 +163,7 @@ impl Filters {
         Fault::new(Exception::ValueError, "status must be a list of statuses")
     }
 
-    /// Refuses a filter that Magnum names and cannot apply: the column is gone.
+    /// Refuses a filter that Magnum has and cannot apply, since its column was removed.
     pub(super) fn refuse(&self, name: &str) -> Result<(), Fault> {
         match self.0.get(name) {
             None => Ok(()),
@@ -205,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_the_whole_list() {
+    fn page_without_arguments_is_the_whole_list() {
         assert_eq!(read(json!({})).unwrap(), Page::default());
         assert_eq!(
             read(json!({"sort_key": "", "limit": null})).unwrap(),
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_page_is_told() {
+    fn invalid_page_arguments_are_refused() {
         for (wrong, exception) in [
             (json!({"limit": -1}), Exception::InvalidParameterValue),
             (json!({"limit": "x"}), Exception::InvalidParameterValue),

@@ -1,6 +1,5 @@
-//! One row by its number, its uuid or its name: alike for the classes whose rows somebody owns.
-//!
-//! Where we differ from Magnum: nothing that a caller sees.
+//! Lookup of one row by its number, its uuid or its name, shared by the classes whose rows have an owner. Behaves as
+//! Magnum does.
 
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
@@ -11,32 +10,32 @@ use magnum_objects::{VersionedObject, WireModel};
 
 use super::arguments::Bound;
 use super::failure::Failure;
-use super::identity::{self, Identity, shown};
+use super::identity::{self, Identity, python_str};
 use super::instance;
 use super::methods::Outcome;
 
-/// Whose eyes look for a row.
+/// The tenant scope of a lookup.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Sight<'a> {
-    /// The program's, which see everything.
-    Program,
-    /// A caller's.
+pub(super) enum Scope<'a> {
+    /// All rows: the caller has been checked before.
+    All,
+    /// The rows that the caller with this context may see.
     Caller(&'a RequestContext),
 }
 
-impl Sight<'_> {
-    /// Which rows that is.
+impl Scope<'_> {
+    /// The tenant filter of this scope.
     pub(super) fn tenancy(self) -> Tenancy {
         match self {
-            Self::Program => Tenancy::All,
+            Self::All => Tenancy::All,
             Self::Caller(context) => Tenancy::of(context),
         }
     }
 
-    /// Which templates that is.
+    /// The filter for templates, which may also be public.
     pub(super) fn visibility(self) -> Visibility {
         match self {
-            Self::Program => Visibility::all(),
+            Self::All => Visibility::all(),
             Self::Caller(context) => Visibility::of(context),
         }
     }
@@ -45,25 +44,25 @@ impl Sight<'_> {
 /// A class whose rows are found by number and by uuid.
 pub(super) trait Lookup: WireModel + Sized {
     /// The row with this number.
-    fn by_id(conn: &mut AnyConnection, sight: Sight<'_>, id: i32) -> Result<Option<Self>, DbError>;
+    fn by_id(conn: &mut AnyConnection, scope: Scope<'_>, id: i32) -> Result<Option<Self>, DbError>;
 
     /// The row with this uuid.
-    fn by_uuid(conn: &mut AnyConnection, sight: Sight<'_>, uuid: &str) -> Result<Option<Self>, DbError>;
+    fn by_uuid(conn: &mut AnyConnection, scope: Scope<'_>, uuid: &str) -> Result<Option<Self>, DbError>;
 
-    /// What Magnum raises when there is none; `text` is what the caller asked for.
+    /// Magnum's exception for a missing row; `text` is the identifier in the request.
     fn not_found(text: &str) -> Failure;
 }
 
 /// A class whose rows are found by name too. Names need not be unique.
 pub(super) trait LookupByName: Lookup {
-    /// One row and several, as Magnum's message calls them.
-    const CALLED: (&'static str, &'static str);
+    /// The noun in Magnum's messages, in singular and plural.
+    const NOUNS: (&'static str, &'static str);
 
     /// The rows with this name, or two of them.
-    fn by_name(conn: &mut AnyConnection, sight: Sight<'_>, name: &str) -> Result<Vec<Self>, DbError>;
+    fn by_name(conn: &mut AnyConnection, scope: Scope<'_>, name: &str) -> Result<Vec<Self>, DbError>;
 }
 
-/// `get`: tells by the looks what the only argument is; a name is none.
+/// `get`: its argument is a number or a uuid, recognised by its form; names are refused.
 pub(super) fn get<M: Lookup>(
     conn: &mut AnyConnection,
     context: &RequestContext,
@@ -72,13 +71,13 @@ pub(super) fn get<M: Lookup>(
     match Identity::of(&args.into_only()) {
         Identity::Number(id, text) => number::<M>(conn, context, id, &text),
         Identity::Uuid(uuid) => {
-            with_uuid::<M>(conn, Sight::Caller(context), &uuid).map(|row| Outcome::of(&row))
+            with_uuid::<M>(conn, Scope::Caller(context), &uuid).map(|row| Outcome::of(&row))
         }
         Identity::Name(text) => Err(identity::invalid(&text).into()),
     }
 }
 
-/// `get` of a class that takes names as well.
+/// `get` of a class that accepts names as well.
 pub(super) fn get_or_by_name<M: LookupByName>(
     conn: &mut AnyConnection,
     context: &RequestContext,
@@ -97,7 +96,7 @@ pub(super) fn get_by_id<M: Lookup>(
     args: Bound,
 ) -> Result<Outcome, Failure> {
     let id = args.into_only();
-    number::<M>(conn, context, identity::number(&id), &shown(&id))
+    number::<M>(conn, context, identity::number(&id), &python_str(&id))
 }
 
 /// `get_by_uuid`.
@@ -106,7 +105,7 @@ pub(super) fn get_by_uuid<M: Lookup>(
     context: &RequestContext,
     args: Bound,
 ) -> Result<Outcome, Failure> {
-    with_uuid::<M>(conn, Sight::Caller(context), &shown(&args.into_only())).map(|row| Outcome::of(&row))
+    with_uuid::<M>(conn, Scope::Caller(context), &python_str(&args.into_only())).map(|row| Outcome::of(&row))
 }
 
 /// `get_by_name`.
@@ -115,12 +114,12 @@ pub(super) fn get_by_name<M: LookupByName>(
     context: &RequestContext,
     args: Bound,
 ) -> Result<Outcome, Failure> {
-    let name = shown(&args.into_only());
-    match M::by_name(conn, Sight::Caller(context), &name)?.as_slice() {
+    let name = python_str(&args.into_only());
+    match M::by_name(conn, Scope::Caller(context), &name)?.as_slice() {
         [] => Err(M::not_found(&name)),
         [row] => Ok(Outcome::of(row)),
         _ => {
-            let (one, several) = M::CALLED;
+            let (one, several) = M::NOUNS;
             let text = format!("Multiple {several} exist with same name. Please use the {one} uuid instead.");
             Err(Fault::new(Exception::Conflict, text).into())
         }
@@ -130,23 +129,23 @@ pub(super) fn get_by_name<M: LookupByName>(
 /// The row with this uuid, or Magnum's exception.
 pub(super) fn with_uuid<M: Lookup>(
     conn: &mut AnyConnection,
-    sight: Sight<'_>,
+    scope: Scope<'_>,
     uuid: &str,
 ) -> Result<M, Failure> {
-    M::by_uuid(conn, sight, uuid)?.ok_or_else(|| M::not_found(uuid))
+    M::by_uuid(conn, scope, uuid)?.ok_or_else(|| M::not_found(uuid))
 }
 
-/// The row of an object. The program, which is about to write it, wants a uuid that is one.
+/// The row of an object. In the scope [`Scope::All`], for writes, its uuid must be valid.
 pub(super) fn of_object<M: Lookup>(
     conn: &mut AnyConnection,
-    sight: Sight<'_>,
+    scope: Scope<'_>,
     object: &VersionedObject,
 ) -> Result<M, Failure> {
-    let uuid = match sight {
-        Sight::Program => instance::uuid(object)?,
-        Sight::Caller(_) => instance::text(object, "uuid")?,
+    let uuid = match scope {
+        Scope::All => instance::uuid(object)?,
+        Scope::Caller(_) => instance::text(object, "uuid")?,
     };
-    with_uuid(conn, sight, uuid)
+    with_uuid(conn, scope, uuid)
 }
 
 fn number<M: Lookup>(
@@ -156,7 +155,7 @@ fn number<M: Lookup>(
     text: &str,
 ) -> Result<Outcome, Failure> {
     let found = match id {
-        Some(id) => M::by_id(conn, Sight::Caller(context), id)?,
+        Some(id) => M::by_id(conn, Scope::Caller(context), id)?,
         None => None,
     };
     found

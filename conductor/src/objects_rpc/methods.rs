@@ -1,4 +1,4 @@
-//! What a class of objects can be asked for: the tables of methods, and what running one gives.
+//! The tables of the methods of each class, and the outcome of a method.
 
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
@@ -24,9 +24,9 @@ pub struct Class {
 /// A method of a class.
 #[derive(Debug)]
 pub struct ClassMethod {
-    /// What it takes.
+    /// Name and parameters.
     pub signature: Signature,
-    /// Whether it changes rows: then its answer is kept, and given again to a message that comes again.
+    /// Whether it changes rows: then its reply is stored, and sent again for a redelivery.
     pub changes: bool,
     pub(super) run: fn(&mut AnyConnection, &RequestContext, Bound) -> Result<Outcome, Failure>,
 }
@@ -34,9 +34,9 @@ pub struct ClassMethod {
 /// A method of an object. None takes arguments.
 #[derive(Debug)]
 pub struct InstanceMethod {
-    /// What it takes: nothing.
+    /// Name, without parameters.
     pub signature: Signature,
-    /// As of [`ClassMethod::changes`].
+    /// As [`ClassMethod::changes`].
     pub changes: bool,
     pub(super) run: fn(&mut AnyConnection, &RequestContext, &mut VersionedObject) -> Result<(), Failure>,
 }
@@ -44,9 +44,9 @@ pub struct InstanceMethod {
 /// What a class method returns.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// An object, which travels in the caller's version.
+    /// An object, encoded in the version that the caller reads.
     Object(VersionedObject),
-    /// Objects, which travel in ours.
+    /// Objects, encoded in the version of this release.
     Objects(Vec<VersionedObject>),
     /// Anything else.
     Plain(Value),
@@ -91,7 +91,7 @@ fn methods_of(schema: &Schema) -> Option<&'static Class> {
 /// The method of that name of a class.
 ///
 /// # Errors
-/// `AttributeError`, as Python says it.
+/// `AttributeError`, with Python's text.
 pub(super) fn class_method(schema: &Schema, name: &str) -> Result<&'static ClassMethod, Fault> {
     methods_of(schema)
         .and_then(|class| {
@@ -109,7 +109,7 @@ pub(super) fn class_method(schema: &Schema, name: &str) -> Result<&'static Class
 /// The method of that name of an object.
 ///
 /// # Errors
-/// `AttributeError`, as Python says it.
+/// `AttributeError`, with Python's text.
 pub(super) fn instance_method(schema: &Schema, name: &str) -> Result<&'static InstanceMethod, Fault> {
     methods_of(schema)
         .and_then(|class| {
@@ -126,7 +126,7 @@ pub(super) fn instance_method(schema: &Schema, name: &str) -> Result<&'static In
 
 /// A table of class methods: `reads` or `changes`, name, parameters without and with a default, function.
 macro_rules! class_methods {
-    ($class:literal; $($does:ident $name:literal ($($required:ident)* ; $($optional:ident)*) $run:expr,)*) => {
+    ($class:literal; $($effect:ident $name:literal ($($required:ident)* ; $($optional:ident)*) $run:expr,)*) => {
         &[$($crate::objects_rpc::methods::ClassMethod {
             signature: $crate::objects_rpc::arguments::Signature {
                 owner: $class,
@@ -134,7 +134,7 @@ macro_rules! class_methods {
                 required: &[$(stringify!($required)),*],
                 optional: &[$(stringify!($optional)),*],
             },
-            changes: $crate::objects_rpc::methods::does!($does),
+            changes: $crate::objects_rpc::methods::changes!($effect),
             run: $run,
         }),*]
     };
@@ -142,7 +142,7 @@ macro_rules! class_methods {
 
 /// A table of instance methods: `reads` or `changes`, name, function.
 macro_rules! instance_methods {
-    ($class:literal; $($does:ident $name:literal $run:expr,)*) => {
+    ($class:literal; $($effect:ident $name:literal $run:expr,)*) => {
         &[$($crate::objects_rpc::methods::InstanceMethod {
             signature: $crate::objects_rpc::arguments::Signature {
                 owner: $class,
@@ -150,13 +150,14 @@ macro_rules! instance_methods {
                 required: &[],
                 optional: &[],
             },
-            changes: $crate::objects_rpc::methods::does!($does),
+            changes: $crate::objects_rpc::methods::changes!($effect),
             run: $run,
         }),*]
     };
 }
 
-macro_rules! does {
+/// Whether a method changes rows, by the word in the tables.
+macro_rules! changes {
     (reads) => {
         false
     };
@@ -165,7 +166,7 @@ macro_rules! does {
     };
 }
 
-pub(super) use {class_methods, does, instance_methods};
+pub(super) use {changes, class_methods, instance_methods};
 
 #[cfg(test)]
 mod tests {

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::arguments::Bound;
 use super::failure::{Failure, fault};
-use super::identity::{self, Identity, shown};
+use super::identity::{self, Identity, python_str};
 use super::instance::{self, Stored};
 use super::listing::{self, Filters};
-use super::lookup::Sight;
+use super::lookup::Scope;
 use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
@@ -49,7 +49,7 @@ fn find(
     cluster: &Value,
     identity: &Identity,
 ) -> Result<NodeGroup, Failure> {
-    let cluster = ClusterUuid::new(shown(cluster));
+    let cluster = ClusterUuid::new(python_str(cluster));
     let (found, text) = match identity {
         Identity::Number(Some(id), text) => (read::find_by_id(conn, tenancy, &cluster, *id)?, text),
         Identity::Number(None, text) => (None, text),
@@ -74,7 +74,7 @@ fn get_by_id(
     mut args: Bound,
 ) -> Result<Outcome, Failure> {
     let (cluster, id) = (args.take("cluster"), args.take("id_"));
-    let identity = Identity::Number(identity::number(&id), shown(&id));
+    let identity = Identity::Number(identity::number(&id), python_str(&id));
     let found = find(conn, &Tenancy::of_node_groups(context), &cluster, &identity)?;
     Ok(Outcome::of(&found))
 }
@@ -84,7 +84,10 @@ fn get_by_uuid(
     context: &RequestContext,
     mut args: Bound,
 ) -> Result<Outcome, Failure> {
-    let (cluster, uuid) = (args.take("cluster"), Identity::Uuid(shown(&args.take("uuid"))));
+    let (cluster, uuid) = (
+        args.take("cluster"),
+        Identity::Uuid(python_str(&args.take("uuid"))),
+    );
     let found = find(conn, &Tenancy::of_node_groups(context), &cluster, &uuid)?;
     Ok(Outcome::of(&found))
 }
@@ -94,7 +97,10 @@ fn get_by_name(
     context: &RequestContext,
     mut args: Bound,
 ) -> Result<Outcome, Failure> {
-    let (cluster, name) = (args.take("cluster"), Identity::Name(shown(&args.take("name"))));
+    let (cluster, name) = (
+        args.take("cluster"),
+        Identity::Name(python_str(&args.take("name"))),
+    );
     let found = find(conn, &Tenancy::of_node_groups(context), &cluster, &name)?;
     Ok(Outcome::of(&found))
 }
@@ -104,7 +110,7 @@ fn get_count_all(
     context: &RequestContext,
     mut args: Bound,
 ) -> Result<Outcome, Failure> {
-    let cluster = ClusterUuid::new(shown(&args.take("cluster_id")));
+    let cluster = ClusterUuid::new(python_str(&args.take("cluster_id")));
     let count = read::count(conn, &Tenancy::of_node_groups(context), &cluster)?;
     Ok(Outcome::Plain(json!(count)))
 }
@@ -124,14 +130,14 @@ fn filter(args: &mut Bound) -> Result<read::Filter, Fault> {
 }
 
 fn list(conn: &mut AnyConnection, context: &RequestContext, mut args: Bound) -> Result<Outcome, Failure> {
-    let cluster = ClusterUuid::new(shown(&args.take("cluster_id")));
+    let cluster = ClusterUuid::new(python_str(&args.take("cluster_id")));
     let page = listing::page(&mut args, CLASS.schema, SortKey::of_node_group)?;
     let tenancy = Tenancy::of_node_groups(context);
     let found = read::list(conn, &tenancy, &cluster, &filter(&mut args)?, &page)?;
     Ok(Outcome::all(&listing::checked(conn, &page, found)?))
 }
 
-/// Writes some fields of a group that the caller may see. Names that are no fields are not looked at.
+/// Writes some fields of a group in the caller's tenant scope. Unknown fields are ignored.
 fn update_nodegroup(
     conn: &mut AnyConnection,
     context: &RequestContext,
@@ -149,7 +155,7 @@ fn update_nodegroup(
         }
     }
     instance::save::<NodeGroup>(conn, context, &mut object)?;
-    let saved = NodeGroup::find(conn, Sight::Program, &object)?;
+    let saved = NodeGroup::find(conn, Scope::All, &object)?;
     Ok(Outcome::of(&saved))
 }
 
@@ -167,11 +173,11 @@ impl Stored for NodeGroup {
             .ok_or_else(|| not_found(new.uuid.as_str()))
     }
 
-    fn find(conn: &mut AnyConnection, sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure> {
+    fn find(conn: &mut AnyConnection, scope: Scope<'_>, object: &VersionedObject) -> Result<Self, Failure> {
         let cluster = instance::text(object, "cluster_id")?;
-        let (tenancy, uuid) = match sight {
-            Sight::Program => (Tenancy::All, instance::uuid(object)?),
-            Sight::Caller(context) => (Tenancy::of_node_groups(context), instance::text(object, "uuid")?),
+        let (tenancy, uuid) = match scope {
+            Scope::All => (Tenancy::All, instance::uuid(object)?),
+            Scope::Caller(context) => (Tenancy::of_node_groups(context), instance::text(object, "uuid")?),
         };
         read::find_by_uuid(conn, &tenancy, &cluster.into(), &uuid.into())?.ok_or_else(|| not_found(uuid))
     }

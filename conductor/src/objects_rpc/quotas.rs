@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::arguments::Bound;
 use super::failure::{Failure, fault};
-use super::identity::{self, shown};
+use super::identity::{self, python_str};
 use super::instance;
 use super::listing::{self, Filters};
 use super::methods::{Class, Outcome, class_methods, instance_methods};
@@ -32,9 +32,9 @@ pub(super) const CLASS: Class = Class {
     },
 };
 
-fn not_found(what: &str) -> Failure {
-    let text = format!("Quota could not be found: {what}");
-    fault(Exception::QuotaNotFound, text, &[("msg", what)]).into()
+fn not_found(name: &str) -> Failure {
+    let text = format!("Quota could not be found: {name}");
+    fault(Exception::QuotaNotFound, text, &[("msg", name)]).into()
 }
 
 fn of_project(conn: &mut AnyConnection, project: &str, resource: &str) -> Result<Quota, Failure> {
@@ -54,7 +54,7 @@ fn get_by_id(
     };
     found
         .map(|quota| Outcome::of(&quota))
-        .ok_or_else(|| not_found(&format!("quota id {} .", shown(&id))))
+        .ok_or_else(|| not_found(&format!("quota id {} .", python_str(&id))))
 }
 
 fn get_quota_by_project_id_resource(
@@ -62,7 +62,10 @@ fn get_quota_by_project_id_resource(
     _context: &RequestContext,
     mut args: Bound,
 ) -> Result<Outcome, Failure> {
-    let (project, resource) = (shown(&args.take("project_id")), shown(&args.take("resource")));
+    let (project, resource) = (
+        python_str(&args.take("project_id")),
+        python_str(&args.take("resource")),
+    );
     of_project(conn, &project, &resource).map(|quota| Outcome::of(&quota))
 }
 
@@ -72,7 +75,7 @@ fn quota_get_all_by_project_id(
     _context: &RequestContext,
     mut args: Bound,
 ) -> Result<Outcome, Failure> {
-    let project = shown(&args.take("project_id"));
+    let project = python_str(&args.take("project_id"));
     Ok(Outcome::all(&read::quotas(
         conn,
         Some(&project),
@@ -96,14 +99,14 @@ fn update_quota(
     _context: &RequestContext,
     mut args: Bound,
 ) -> Result<Outcome, Failure> {
-    let project = shown(&args.take("project_id"));
+    let project = python_str(&args.take("project_id"));
     let Value::Object(values) = args.take("quota") else {
         return Err(Fault::new(Exception::TypeError, "quota must be a map of fields").into());
     };
     let resource = values
         .get("resource")
         .ok_or_else(|| Fault::new(Exception::KeyError, "'resource'"))?;
-    let before = of_project(conn, &project, &shown(resource))?;
+    let before = of_project(conn, &project, &python_str(resource))?;
     let mut object = object_of(&before, |_| true, &[]);
     for (name, value) in &values {
         if CLASS.schema.field(name).is_some() {

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::arguments::Bound;
 use super::failure::{Failure, fault};
-use super::identity::shown;
+use super::identity::python_str;
 use super::instance::{self, Stored};
 use super::listing;
-use super::lookup::Sight;
+use super::lookup::Scope;
 use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
@@ -47,7 +47,7 @@ fn get_by_host_and_binary(
     _context: &RequestContext,
     mut args: Bound,
 ) -> Result<Outcome, Failure> {
-    let (host, binary) = (shown(&args.take("host")), shown(&args.take("binary")));
+    let (host, binary) = (python_str(&args.take("host")), python_str(&args.take("binary")));
     let found = read::find_service(conn, &host, &binary)?;
     Ok(found.map_or(Outcome::Plain(Value::Null), |service| Outcome::of(&service)))
 }
@@ -58,7 +58,7 @@ fn list(conn: &mut AnyConnection, _context: &RequestContext, mut args: Bound) ->
     Ok(Outcome::all(&listing::checked(conn, &page, found)?))
 }
 
-/// Counts up and saves, which says when the service was last seen.
+/// Increments the count of reports and saves, which updates the time of the last heartbeat.
 fn report_state_up(
     conn: &mut AnyConnection,
     context: &RequestContext,
@@ -72,7 +72,7 @@ fn report_state_up(
 impl Stored for MagnumService {
     const UUID_IS_FIXED: bool = false;
 
-    /// A service that is there already is the one that was wanted.
+    /// Returns the existing row where the service has one already.
     fn create(conn: &mut AnyConnection, new: &Self) -> Result<Self, Failure> {
         let (Some(host), Some(binary)) = (&new.host, &new.binary) else {
             let text = "A MagnumService needs its host and its binary";
@@ -84,13 +84,13 @@ impl Stored for MagnumService {
         read::find_service(conn, host, binary)?.ok_or_else(|| not_found(host))
     }
 
-    fn find(conn: &mut AnyConnection, _sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure> {
+    fn find(conn: &mut AnyConnection, _scope: Scope<'_>, object: &VersionedObject) -> Result<Self, Failure> {
         let id = instance::number(object, "id")?;
         let found = match id {
             Some(id) => read::find_service_by_id(conn, id)?,
             None => None,
         };
-        found.ok_or_else(|| not_found(&object.get("id").map(shown).unwrap_or_default()))
+        found.ok_or_else(|| not_found(&object.get("id").map(python_str).unwrap_or_default()))
     }
 
     fn write(

@@ -16,7 +16,7 @@ use super::arguments::Bound;
 use super::failure::{Failure, fault};
 use super::instance::{self, Stored};
 use super::listing;
-use super::lookup::{self, Lookup, LookupByName, Sight};
+use super::lookup::{self, Lookup, LookupByName, Scope};
 use super::methods::{Class, Outcome, class_methods, instance_methods};
 
 pub(super) const CLASS: Class = Class {
@@ -56,12 +56,12 @@ fn done(written: Written, uuid: &TemplateUuid) -> Result<(), Failure> {
 }
 
 impl Lookup for ClusterTemplate {
-    fn by_id(conn: &mut AnyConnection, sight: Sight<'_>, id: i32) -> Result<Option<Self>, DbError> {
-        read::find_by_id(conn, &sight.visibility(), id)
+    fn by_id(conn: &mut AnyConnection, scope: Scope<'_>, id: i32) -> Result<Option<Self>, DbError> {
+        read::find_by_id(conn, &scope.visibility(), id)
     }
 
-    fn by_uuid(conn: &mut AnyConnection, sight: Sight<'_>, uuid: &str) -> Result<Option<Self>, DbError> {
-        read::find_by_uuid(conn, &sight.visibility(), &uuid.into())
+    fn by_uuid(conn: &mut AnyConnection, scope: Scope<'_>, uuid: &str) -> Result<Option<Self>, DbError> {
+        read::find_by_uuid(conn, &scope.visibility(), &uuid.into())
     }
 
     fn not_found(text: &str) -> Failure {
@@ -72,10 +72,10 @@ impl Lookup for ClusterTemplate {
 }
 
 impl LookupByName for ClusterTemplate {
-    const CALLED: (&'static str, &'static str) = ("ClusterTemplate", "ClusterTemplates");
+    const NOUNS: (&'static str, &'static str) = ("ClusterTemplate", "ClusterTemplates");
 
-    fn by_name(conn: &mut AnyConnection, sight: Sight<'_>, name: &str) -> Result<Vec<Self>, DbError> {
-        read::find_by_name(conn, &sight.visibility(), name)
+    fn by_name(conn: &mut AnyConnection, scope: Scope<'_>, name: &str) -> Result<Vec<Self>, DbError> {
+        read::find_by_name(conn, &scope.visibility(), name)
     }
 }
 
@@ -91,14 +91,14 @@ impl Stored for ClusterTemplate {
             return Err(fault(Exception::ClusterTemplateAlreadyExists, text, &kwargs).into());
         }
         match write::insert(conn, new) {
-            Err(DbError::UniqueViolation { .. }) => return Err(Failure::Again),
+            Err(DbError::UniqueViolation { .. }) => return Err(Failure::Retry),
             written => written?,
         }
-        lookup::with_uuid(conn, Sight::Program, new.uuid.as_str())
+        lookup::with_uuid(conn, Scope::All, new.uuid.as_str())
     }
 
-    fn find(conn: &mut AnyConnection, sight: Sight<'_>, object: &VersionedObject) -> Result<Self, Failure> {
-        lookup::of_object(conn, sight, object)
+    fn find(conn: &mut AnyConnection, scope: Scope<'_>, object: &VersionedObject) -> Result<Self, Failure> {
+        lookup::of_object(conn, scope, object)
     }
 
     fn write(conn: &mut AnyConnection, before: &Self, after: Self, _changed: &[&str]) -> Result<(), Failure> {

@@ -1,8 +1,8 @@
-//! Private keys in answers: opened where the conductors have sealed them.
+//! Opens the sealed private keys in replies.
 //!
-//! `[certificates] seal_private_keys` protects keys in the database and in its backups. Who asks over the objects RPC
-//! has no database and no key file, and wants a key that its passphrase opens: what Magnum writes. So the text is
-//! opened in the answer, and nowhere else; rows and the record of answers keep the sealed one, or none.
+//! `[certificates] seal_private_keys` protects keys in the database and in its backups. Callers of the objects RPC
+//! have no database and no key file, and need a key that its passphrase opens, as Magnum writes it. So the key is
+//! opened in the reply, and nowhere else; rows and stored replies keep the sealed one, or none.
 
 use magnum_common::error::{Exception, Fault};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::certificates::manager::Sealing;
 
 const FIELD: &str = "private_key";
 
-/// Opens what is sealed in the answer to `call`.
+/// Opens the sealed private keys in the reply to `call`.
 ///
 /// # Errors
 /// `CertificateStorageException` for a key that the key file does not open.
@@ -31,19 +31,19 @@ pub(super) fn open(answer: &mut Value, call: &Call, sealing: &Sealing) -> Result
             let uuid = uuid.or_else(|| object.get("uuid").and_then(Value::as_str).map(str::to_owned));
             let kept = updates.get(FIELD).cloned();
             open_field(updates, uuid, sealing)?;
-            // After a refresh: the caller has this key already, opened. Marked as changed it would be written back so.
+            // After a refresh: the caller has this key already, opened. Marked as changed, it would be written back opened.
             if kept.as_ref() != updates.get(FIELD) && updates.get(FIELD) == object.get(FIELD) {
-                take_back(updates, object.is_changed(FIELD));
+                remove_update(updates, object.is_changed(FIELD));
             }
             Ok(())
         }
-        // What a caller has sent goes back as it came.
+        // Objects that a caller has sent are returned unchanged.
         Call::Instance { .. } | Call::Answered(_) => Ok(()),
     }
 }
 
-/// The field is as the caller has it.
-fn take_back(updates: &mut Value, was_changed: bool) {
+/// Removes the field from the updates, since the caller has the same value.
+fn remove_update(updates: &mut Value, was_changed: bool) {
     let Some(updates) = updates.as_object_mut() else {
         return;
     };

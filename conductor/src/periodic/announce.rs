@@ -1,8 +1,8 @@
-//! Tells everybody which drivers this conductor has loaded, and which it could not load and why.
+//! Announces in the database which drivers this conductor has loaded, and which it could not load and why.
 //!
-//! The API resolves against what is announced, so a driver is usable for new templates a moment after the first
-//! conductor has it. What is not renewed within `[DEFAULT] service_down_time` no longer counts, and is removed
-//! some time later by whoever announces next.
+//! The API resolves drivers among those announced, so a driver is usable for new templates a moment after the first
+//! conductor has loaded it. An announcement that is not renewed within `[DEFAULT] service_down_time` no longer counts;
+//! the next conductor that announces removes its row after [`Announcer::keep`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use magnum_drivers::Announcement;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{Rounds, Trouble};
+use super::{FailureLog, Rounds};
 use crate::drivers::{Loaded, Registry};
 use crate::store::announcements::{self, Row};
 
@@ -22,17 +22,17 @@ use crate::store::announcements::{self, Row};
 pub struct Announcer {
     /// The database.
     pub db: Database,
-    /// This process.
+    /// The id of this conductor.
     pub me: ConductorId,
-    /// Its host.
+    /// The host of this conductor.
     pub host: String,
-    /// What it has loaded.
+    /// The drivers that it has loaded.
     pub registry: Registry,
     /// Time between two announcements.
     pub interval: Duration,
-    /// After this time the rows of others are removed.
+    /// Rows of other conductors that are older than this are removed.
     pub keep: Duration,
-    /// The drivers were read again.
+    /// Notified when the drivers were read again: they are announced at once.
     pub changed: Arc<Notify>,
 }
 
@@ -40,11 +40,11 @@ impl Announcer {
     /// Announces until `shutdown`, then withdraws.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut rounds = Rounds::new(self.interval, shutdown);
-        let mut trouble = Trouble::with("announcing the drivers");
+        let mut failures = FailureLog::of("announcing the drivers");
         loop {
             // Registered before the round: a change during it starts another.
             let changed = self.changed.notified();
-            trouble.note(self.announce().await);
+            failures.record(self.announce().await);
             if !rounds.next_or(changed).await {
                 break;
             }
@@ -59,7 +59,7 @@ impl Announcer {
     /// Announces once.
     ///
     /// # Errors
-    /// The database failed.
+    /// The database failed; nothing was written.
     pub async fn announce(&self) -> Result<(), DbError> {
         let rows = rows(&self.registry.current());
         let (me, host, keep) = (self.me.clone(), self.host.clone(), self.keep);

@@ -1,11 +1,12 @@
-//! Removes what clusters left in the store of certificates: see [`crate::store::certificate_removals`].
+//! Removes certificates of deleted clusters and failed operations from their store: see
+//! [`crate::store::certificate_removals`].
 //!
-//! Conductors share the work by claims. A removal is repeated until it succeeds, ever more rarely, at last once an
-//! hour: what cannot be removed (a service user without the right to) can be once an operator has seen to it, and is
-//! in the log and in the table with its reason until then. Each is removed by the manager that has it; of one that is
-//! not configured any more the log speaks once, and the reference is kept.
+//! Conductors share the work by claims. A removal is retried until it succeeds, with pauses that grow to an hour: a
+//! certificate that cannot be removed (the service user lacks the permission) can be once an operator has seen to it,
+//! and is in the log and in the table with its reason until then. Each is removed by the manager that stores it; a
+//! manager that is not configured any more is logged once, and the reference is kept.
 //!
-//! A conductor that stops gives back what it has claimed; one that is killed keeps it until the claim ends.
+//! A conductor that stops gives its claims back; those of a killed one end after ten minutes.
 
 use std::time::Duration;
 
@@ -16,20 +17,20 @@ use magnum_telemetry::field;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::{Rounds, Trouble};
+use super::{FailureLog, Rounds};
 use crate::certificates::Certificates;
 use crate::operations::journal::{JournalError, read};
 use crate::store::certificate_removals::MadeBy;
 use crate::store::certificate_removals::queue::{self, Claimed};
 
-/// Time between two looks, when nobody wakes us.
-const EVERY: Duration = Duration::from_secs(5);
-/// Claimed at a time.
+/// Time between two rounds, unless [`Certificates::wake_removal`] starts one earlier.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// Most removals claimed at once.
 const BATCH: i64 = 20;
-/// Longest time to give claims back at the end.
-const GIVE_BACK_WITHIN: Duration = Duration::from_secs(5);
-/// A claim. Longer than the requests that a batch may need take when the service answers at all.
-const TERM: Duration = Duration::from_secs(10 * 60);
+/// Longest time to give claims back when the conductor stops.
+const GIVE_BACK_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a claim lasts: longer than the requests of a whole batch take while the service responds.
+const CLAIM_DURATION: Duration = Duration::from_secs(10 * 60);
 const POLICY: RetryPolicy = RetryPolicy {
     initial: Duration::from_secs(10),
     max_interval: Duration::from_secs(60 * 60),
@@ -42,20 +43,20 @@ const POLICY: RetryPolicy = RetryPolicy {
 pub struct CertificateRemoval {
     /// The database.
     pub db: Database,
-    /// This process.
+    /// The id of this conductor.
     pub me: ConductorId,
-    /// The store.
+    /// The stores of certificates.
     pub certificates: Certificates,
 }
 
 impl CertificateRemoval {
     /// Removes until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
-        let mut rounds = Rounds::new(EVERY, shutdown.clone());
-        let mut trouble = Trouble::with("looking for certificates to remove");
+        let mut rounds = Rounds::new(INTERVAL, shutdown.clone());
+        let mut failures = FailureLog::of("looking for certificates to remove");
         loop {
             tokio::select! {
-                pass = self.pass() => drop(trouble.note(pass)),
+                pass = self.pass() => drop(failures.record(pass)),
                 () = shutdown.cancelled() => break,
             }
             if !rounds.next_or(self.certificates.removal_wanted()).await {
@@ -65,26 +66,26 @@ impl CertificateRemoval {
         self.give_back().await;
     }
 
-    /// What was begun is repeated by another conductor, as after a failure.
+    /// Gives all claims back. A removal that was begun is repeated by another conductor, as after a failure.
     async fn give_back(&self) {
         let me = self.me.clone();
         let released = self.db.transaction(move |conn| queue::release(conn, &me));
-        match tokio::time::timeout(GIVE_BACK_WITHIN, released).await {
+        match tokio::time::timeout(GIVE_BACK_TIMEOUT, released).await {
             Ok(Ok(0)) => {}
             Ok(Ok(given)) => tracing::info!(given, "certificates to remove were given back"),
             Ok(Err(error)) => {
-                tracing::warn!(%error, "certificates to remove stay claimed for up to {TERM:?}")
+                tracing::warn!(%error, "certificates to remove stay claimed for up to {CLAIM_DURATION:?}")
             }
             Err(_) => tracing::warn!(
-                "certificates to remove stay claimed for up to {TERM:?}: no answer of the database"
+                "certificates to remove stay claimed for up to {CLAIM_DURATION:?}: no answer of the database"
             ),
         }
     }
 
-    /// Removes what is due. Returns how many are gone.
+    /// Removes all certificates whose removal is due. Returns how many were removed.
     ///
     /// # Errors
-    /// The database failed.
+    /// The database failed; what is claimed then is given back at the end of the claim.
     pub async fn pass(&self) -> Result<usize, JournalError> {
         let mut removed = 0;
         let own = self.certificates.kind();
@@ -95,7 +96,7 @@ impl CertificateRemoval {
             let me = self.me.clone();
             let batch = self
                 .db
-                .transaction(move |conn| queue::claim(conn, &me, TERM, BATCH))
+                .transaction(move |conn| queue::claim(conn, &me, CLAIM_DURATION, BATCH))
                 .await?;
             if batch.is_empty() {
                 return Ok(removed);
@@ -107,7 +108,7 @@ impl CertificateRemoval {
         }
     }
 
-    /// An operation that an operator tries again finds what it has made.
+    /// Whether the operation has not ended: one that an operator retries uses the certificates it has stored.
     async fn is_open(&self, made: &MadeBy) -> Result<bool, JournalError> {
         let operation = made.operation.clone();
         Ok(self.db.run(move |conn| read::is_open(conn, &operation)).await?)
@@ -134,9 +135,9 @@ impl CertificateRemoval {
             Err(error) => {
                 let delay = POLICY.delay_after(due.failures + 1);
                 let reason = error.to_string();
-                // A store that is not configured does not come back by itself: said once is enough.
-                let is_told = error.is_not_configured() && due.reason.as_ref() == Some(&reason);
-                if !is_told {
+                // A store that is not configured does not come back by itself: it is logged once.
+                let is_logged = error.is_not_configured() && due.reason.as_ref() == Some(&reason);
+                if !is_logged {
                     tracing::warn!(
                         %error,
                         certificate = due.reference,

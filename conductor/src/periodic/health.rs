@@ -1,26 +1,25 @@
-//! Keeps the health of clusters true.
+//! Polls drivers for the health of clusters, and writes it.
 //!
 //! ```text
-//! every tenth of the interval: claim what is due ─▶ ask its drivers ─▶ write what changed, give back
-//!                                                                           └─▶ what they use (utilisation.rs)
+//! every tenth of the interval: claim due clusters ─▶ poll their drivers ─▶ write changes, give back
+//!                                                                               └─▶ utilisation (utilisation.rs)
 //! ```
 //!
-//! Guarantees: N conductors share the work, each cluster is asked about by one of them at a time and once an interval;
-//! the looks are spread over the interval; a batch costs a fixed number of statements plus one for each cluster whose
-//! health changed; health is written only over the health that was there before the driver was asked, never with a
-//! status, never for a cluster that is gone. No health is older than [`Timing::silence`] plus an interval: a driver
-//! that says nothing for so long, fails, or is loaded nowhere, makes UNKNOWN.
+//! Guarantees: N conductors share the work, each cluster is polled by one of them at a time and once an interval; the
+//! polls are spread over the interval; a batch costs a fixed number of statements plus one for each cluster whose
+//! health changed; health is written only if the row still has the health from before the poll, never with a status,
+//! never for a deleted cluster. No health is older than [`Timing::unknown_after`] plus an interval: the health of a
+//! cluster whose driver fails, omits it, or is loaded nowhere for so long becomes UNKNOWN.
 //!
-//! It does not guarantee that a change is seen: a cluster may be ill and well again between two looks.
+//! Not guaranteed: that every change is seen. A cluster may become unhealthy and healthy again between two polls.
 //!
 //! Polled are the clusters in [`POLLED`](crate::store::health_polls::POLLED) whose driver has the capability `health` or
-//! `monitor`. Asked about their health are those of a driver with `health`, without those whose labels say that an
-//! auto-healer in the cluster writes their health. All others keep the health that somebody else wrote. What a driver
-//! with `monitor` says is the business of [`Utilisation`](super::utilisation::Utilisation), which gets each batch when
-//! its health is written.
+//! `monitor`. Health is written for those of a driver with `health`, except clusters whose labels name an auto-healer
+//! that writes it. All others keep the health that somebody else wrote. Drivers with `monitor` are polled by
+//! [`Utilisation`](super::utilisation::Utilisation), which gets each batch when its health is written.
 //!
-//! Where Magnum differs: every conductor asks about every cluster, each minute whatever the option says, all at once;
-//! and a cluster that cannot be looked at keeps its health for ever.
+//! Where Magnum differs: every conductor polls every cluster, each minute whatever the option says, all at once; and a
+//! cluster whose poll fails keeps its health for ever.
 
 mod batch;
 mod verdict;
@@ -38,34 +37,34 @@ use tokio_util::sync::CancellationToken;
 pub use super::polling::Pace;
 use super::polling::{Claim, Poller};
 use super::utilisation::UtilisationQueue;
-use super::{Rounds, Trouble};
+use super::{FailureLog, Rounds};
 use crate::store::cluster_health;
 use crate::store::health_polls::{self, HealthClaim};
 use crate::workflows::{DriverRef, DriverSource};
 
-/// Looks of a conductor at what is due, in an interval.
-const LOOKS: u32 = 10;
+/// Rounds of a conductor in an interval.
+const ROUNDS_PER_INTERVAL: u32 = 10;
 
-/// Clusters become due at so many moments of an interval, so that those of one moment fill a batch.
-const MOMENTS: u32 = 20;
+/// Clusters become due at this many points of an interval, so that those of one point fill a batch.
+const DUE_TIMES_PER_INTERVAL: u32 = 20;
 
 /// Intervals between two sweeps of rows whose cluster is gone.
 const SWEEP_EVERY: u32 = 100;
 
-/// Fewer seconds are not enough for a driver that asks a cloud.
-const SHORTEST_LOOK: Duration = Duration::from_secs(10);
+/// Shortest time limit of a poll, however short the interval is: drivers ask their cloud.
+const MIN_POLL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// When health is believed no more.
+/// When the stored health of a cluster is no longer trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// How long a driver may say nothing.
-    pub silence: Duration,
+    /// Health becomes UNKNOWN when the driver has not reported any for this long.
+    pub unknown_after: Duration,
 }
 
 impl Default for Timing {
     fn default() -> Self {
         Self {
-            silence: Duration::from_secs(600),
+            unknown_after: Duration::from_secs(600),
         }
     }
 }
@@ -91,7 +90,7 @@ impl Claim for HealthClaim {
 }
 
 impl HealthCheck {
-    /// A check at this pace.
+    /// A health check at this pace.
     pub fn new(
         db: Database,
         me: ConductorId,
@@ -106,7 +105,7 @@ impl HealthCheck {
         }
     }
 
-    /// The same check, which hands over what it has looked at to whoever asks what clusters use.
+    /// The same check, which also queues each batch for the poll of utilisation.
     pub fn with_utilisation(self, queue: UtilisationQueue) -> Self {
         Self {
             utilisation: Some(queue),
@@ -114,22 +113,22 @@ impl HealthCheck {
         }
     }
 
-    /// Looks until `shutdown`; what drivers are being asked then is dropped, and their clusters given back.
+    /// Polls until `shutdown`; polls that run then are dropped, and their clusters given back.
     pub async fn run(self, shutdown: CancellationToken) {
-        let mut rounds = Rounds::new(self.poller.pace.interval / LOOKS, shutdown.clone());
-        let mut trouble = Trouble::with("the health check");
+        let mut rounds = Rounds::new(self.poller.pace.interval / ROUNDS_PER_INTERVAL, shutdown.clone());
+        let mut failures = FailureLog::of("the health check");
         let mut round = 0_u32;
         loop {
-            if round.is_multiple_of(LOOKS) {
-                trouble.note(self.add_missing().await);
+            if round.is_multiple_of(ROUNDS_PER_INTERVAL) {
+                failures.record(self.add_missing().await);
             }
-            trouble.note(self.round(&shutdown).await);
-            // Not at the start: what was not asked about while no conductor ran is asked about now.
-            if round > 0 && round.is_multiple_of(LOOKS) {
-                trouble.note(self.give_up().await);
+            failures.record(self.round(&shutdown).await);
+            // Not at the start: clusters that were not polled while no conductor ran are polled first.
+            if round > 0 && round.is_multiple_of(ROUNDS_PER_INTERVAL) {
+                failures.record(self.expire_health().await);
             }
-            if round.is_multiple_of(LOOKS * SWEEP_EVERY) {
-                trouble.note(self.poller.db.run(health_polls::remove_orphans).await);
+            if round.is_multiple_of(ROUNDS_PER_INTERVAL * SWEEP_EVERY) {
+                failures.record(self.poller.db.run(health_polls::remove_orphans).await);
             }
             round = round.wrapping_add(1);
             if !rounds.next().await {
@@ -138,24 +137,24 @@ impl HealthCheck {
         }
     }
 
-    /// Looks at everything that is due. Returns how many clusters that were.
+    /// Polls all clusters that are due. Returns their number.
     ///
     /// # Errors
-    /// The database failed.
+    /// The database failed; clusters that are claimed then come free when their lease expires.
     pub async fn round(&self, shutdown: &CancellationToken) -> Result<usize, DbError> {
-        let mut looked_at = 0;
+        let mut polled = 0;
         while !shutdown.is_cancelled() {
             let claims = self.claim().await?;
             let count = claims.len();
-            looked_at += count;
+            polled += count;
             if count > 0 {
-                self.look(claims, shutdown).await?;
+                self.poll(claims, shutdown).await?;
             }
             if count < self.poller.pace.batch {
                 break;
             }
         }
-        Ok(looked_at)
+        Ok(polled)
     }
 
     async fn claim(&self) -> Result<Vec<HealthClaim>, DbError> {
@@ -168,11 +167,11 @@ impl HealthCheck {
             .await
     }
 
-    /// Takes up clusters that are new. The first are due at once; when there are many, as after an upgrade, each further
-    /// batch is due at a moment of its own.
+    /// Adds rows for new clusters. The first batch is due at once; further ones, as after an upgrade, at random points
+    /// of the interval.
     ///
     /// # Errors
-    /// The database failed.
+    /// The database failed; batches that were added before stay.
     pub async fn add_missing(&self) -> Result<(), DbError> {
         let (batch, interval) = (self.poller.pace.batch, self.poller.pace.interval);
         let limit = u32::try_from(batch).unwrap_or(u32::MAX);
@@ -188,42 +187,42 @@ impl HealthCheck {
         Ok(())
     }
 
-    /// Makes the health of clusters unknown that no conductor has asked about for long: none has their driver. Returns
-    /// how many that were.
+    /// Makes the health of clusters UNKNOWN that no conductor has polled for too long, since none has loaded their
+    /// driver. Returns their number.
     ///
     /// # Errors
     /// The database failed.
-    pub async fn give_up(&self) -> Result<usize, DbError> {
-        let (silence, pace) = (self.timing.silence, self.poller.pace);
+    pub async fn expire_health(&self) -> Result<usize, DbError> {
+        let (unknown_after, pace) = (self.timing.unknown_after, self.poller.pace);
         let limit = i64::try_from(pace.batch).unwrap_or(i64::MAX);
-        let given_up = self
+        let expired = self
             .poller
             .db
             .run(move |conn| {
-                let abandoned = health_polls::abandoned(conn, silence, pace.interval, limit)?;
+                let abandoned = health_polls::abandoned(conn, unknown_after, pace.interval, limit)?;
                 if abandoned.is_empty() {
                     return Ok(0);
                 }
-                let reasons = verdict::no_answer(silence, "no conductor has the driver");
-                let mut given_up = 0;
+                let reasons = verdict::no_answer(unknown_after, "no conductor has the driver");
+                let mut expired = 0;
                 for (cluster, before) in cluster_health::stored(conn, &abandoned)? {
                     let unknown = HealthStatus::Unknown;
                     let written = cluster_health::replace(conn, None, &cluster, &before, unknown, &reasons)?;
-                    given_up += usize::from(written);
+                    expired += usize::from(written);
                 }
-                Ok(given_up)
+                Ok(expired)
             })
             .await?;
-        if given_up > 0 {
+        if expired > 0 {
             tracing::warn!(
-                clusters = given_up,
+                clusters = expired,
                 "no conductor has the driver of some clusters: their health is unknown"
             );
         }
-        Ok(given_up)
+        Ok(expired)
     }
 
-    /// How long after now a cluster is due again.
+    /// The time until a cluster that was polled now is due again.
     fn pause(&self) -> Duration {
         pause(
             Duration::from_millis(u64::try_from(clock::utc_now().timestamp_millis()).unwrap_or(0)),
@@ -231,19 +230,19 @@ impl HealthCheck {
         )
     }
 
-    /// How long drivers may take for an answer.
-    fn longest_look(&self) -> Duration {
-        self.poller.pace.interval.max(SHORTEST_LOOK)
+    /// The time limit of one poll.
+    fn poll_timeout(&self) -> Duration {
+        self.poller.pace.interval.max(MIN_POLL_TIMEOUT)
     }
 }
 
-/// From `now`, a time since any fixed moment, to the first of an interval's moments that is at least four fifths of an
-/// interval away: with a conductor's next look after that, it is an interval at most.
+/// From `now`, a time since any fixed point, to the first due time that is at least four fifths of an interval away.
+/// Together with the wait for a conductor's next round that is one interval at most.
 fn pause(now: Duration, interval: Duration) -> Duration {
-    let moment = (interval / MOMENTS).max(Duration::from_millis(1));
+    let step = (interval / DUE_TIMES_PER_INTERVAL).max(Duration::from_millis(1));
     let earliest = now + interval.mul_f64(0.8);
-    let past = earliest.as_nanos() % moment.as_nanos();
-    let wait = u64::try_from((moment.as_nanos() - past) % moment.as_nanos()).unwrap_or(0);
+    let past = earliest.as_nanos() % step.as_nanos();
+    let wait = u64::try_from((step.as_nanos() - past) % step.as_nanos()).unwrap_or(0);
     earliest + Duration::from_nanos(wait) - now
 }
 
@@ -252,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clusters_of_a_moment_become_due_together() {
+    fn clusters_polled_within_one_step_become_due_together() {
         let interval = Duration::from_secs(60);
         let due = |now_ms| {
             let now = Duration::from_millis(now_ms);

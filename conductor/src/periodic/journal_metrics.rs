@@ -1,11 +1,11 @@
-//! Gauges of what the journal holds: from the table, so that they are true whichever conductor is asked.
+//! Gauges of open operations, read from the journal: every conductor exports the same values.
 
 use std::time::Duration;
 
 use magnum_db::Database;
 use tokio_util::sync::CancellationToken;
 
-use super::{Rounds, Trouble};
+use super::{FailureLog, Rounds};
 use crate::metric_definitions as metric;
 use crate::operations::State;
 use crate::store::journal_stats;
@@ -13,7 +13,7 @@ use crate::store::journal_stats;
 /// Samples until `shutdown`.
 pub async fn run(db: Database, interval: Duration, shutdown: CancellationToken) {
     let mut rounds = Rounds::new(interval, shutdown);
-    let mut trouble = Trouble::with("sampling the journal");
+    let mut failures = FailureLog::of("sampling the journal");
     while rounds.next().await {
         let sampled = db
             .run(|conn| {
@@ -21,7 +21,7 @@ pub async fn run(db: Database, interval: Duration, shutdown: CancellationToken) 
                 journal_stats::by_state(conn, &states)
             })
             .await;
-        let Some(found) = trouble.note(sampled) else {
+        let Some(found) = failures.record(sampled) else {
             continue;
         };
         for state in State::OPEN.iter().map(|state| state.as_str()) {

@@ -1,8 +1,8 @@
 //! Fills the pool of private keys ([`crate::certificates::key_pool`]) while the conductor has nothing else to do.
 //!
-//! One key at a time, on a thread of the lowest priority, and only while no operation runs here: what is under way
-//! when one begins is finished, a tenth of a second later. Conductors fill the same pool side by side. Keys that have
-//! become too old are discarded first, also where the pool is turned off.
+//! One key at a time, on a thread of the lowest priority, and only while no operation runs here: a key that is being
+//! made when one begins is completed, which takes about 0.1 s. Conductors fill the same pool concurrently. Keys that
+//! have become too old are discarded first, also where the pool is turned off.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,14 +11,14 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{Rounds, Trouble};
+use super::{FailureLog, Rounds};
 use crate::certificates::key::{KeyError, KeyKind, PrivateKey};
 use crate::certificates::key_pool::{KeyPool, KeyPoolError};
 use crate::metric_definitions as metric;
 use crate::operations::Signals;
 
-/// Time between two looks.
-const EVERY: Duration = Duration::from_secs(5);
+/// Time between two passes.
+const INTERVAL: Duration = Duration::from_secs(5);
 /// The lowest priority that there is (`nice`).
 const LOWEST_PRIORITY: i32 = 19;
 
@@ -26,27 +26,27 @@ const LOWEST_PRIORITY: i32 = 19;
 pub struct KeyPoolFilling {
     /// The pool.
     pub pool: KeyPool,
-    /// Knows whether operations run here.
+    /// Counts the operations that run in this conductor.
     pub signals: Arc<Signals>,
 }
 
 impl KeyPoolFilling {
     /// Fills until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
-        let mut rounds = Rounds::new(EVERY, shutdown.clone());
-        let mut trouble = Trouble::with("filling the pool of keys");
+        let mut rounds = Rounds::new(INTERVAL, shutdown.clone());
+        let mut failures = FailureLog::of("filling the pool of keys");
         while rounds.next().await {
             tokio::select! {
-                filled = self.pass() => drop(trouble.note(filled)),
+                filled = self.pass() => drop(failures.record(filled)),
                 () = shutdown.cancelled() => break,
             }
         }
     }
 
-    /// Makes what is missing, for as long as no operation runs.
+    /// Makes the missing keys, for as long as no operation runs.
     ///
     /// # Errors
-    /// A key was not made or did not get into the pool; the next pass goes on.
+    /// A key could not be made, sealed or stored. Keys added before it stay; the next pass continues.
     pub async fn pass(&self) -> Result<(), KeyPoolError> {
         let discarded = self.pool.discard_old().await?;
         if discarded > 0 {
@@ -59,9 +59,9 @@ impl KeyPoolFilling {
         let mut depth = self.pool.depth().await?;
         let before = depth;
         while depth < size && self.is_idle() {
-            let key = made_with_low_priority(self.pool.kind()).await?;
+            let key = generate_with_low_priority(self.pool.kind()).await?;
             let Some(added) = self.pool.add(&key).await? else {
-                // Another conductor was faster with the last one.
+                // Another conductor has added the last one.
                 depth = size;
                 break;
             };
@@ -81,7 +81,7 @@ impl KeyPoolFilling {
 }
 
 /// A new key, made on a thread of its own: the runtime's threads cannot be given their priority back.
-async fn made_with_low_priority(kind: KeyKind) -> Result<PrivateKey, KeyError> {
+async fn generate_with_low_priority(kind: KeyKind) -> Result<PrivateKey, KeyError> {
     let (send, made) = oneshot::channel();
     let thread = std::thread::Builder::new().name("key-pool".to_owned());
     thread
@@ -90,7 +90,7 @@ async fn made_with_low_priority(kind: KeyKind) -> Result<PrivateKey, KeyError> {
             if let Err(error) = rustix::process::setpriority_process(None, LOWEST_PRIORITY) {
                 tracing::debug!(%error, "keys are made with the normal priority");
             }
-            // Nobody waits for it any more when the conductor stops.
+            // The receiver is gone when the conductor stops.
             let _ = send.send(PrivateKey::generate(kind));
         })
         .map_err(|error| KeyError::Generation(error.to_string()))?;

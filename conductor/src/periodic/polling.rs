@@ -1,15 +1,16 @@
-//! What the status sync and the health check have in common: a batch of clusters that this conductor holds, put to
-//! their drivers.
+//! Polling of drivers, shared by the status sync and the health check: a batch of clusters is claimed and the drivers of
+//! these clusters are asked.
 //!
 //! ```text
-//! claim ─▶ Held ─▶ Poller::groups (read, by driver) ─▶ Held::keep_while (ask, renew) ─▶ write and give back, by each
+//! claim ─▶ ClaimedBatch ─▶ Poller::groups (read, by driver) ─▶ ClaimedBatch::renew_while (ask, renew)
+//!    ─▶ write and give back, by each of the two
 //! ```
 //!
-//! Guarantees: a cluster is asked about by one conductor at a time; at most [`Pace::parallelism`] drivers are asked at
-//! once; work stops before the claim can have ended. Reading a batch costs three statements, however large it is.
+//! Guarantees: a cluster is polled by one conductor at a time; at most [`Pace::parallelism`] drivers are asked at once;
+//! work stops before the lease can have expired. Reading a batch costs three statements, however large it is.
 
+mod claimed_batch;
 mod groups;
-mod held;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,27 +22,27 @@ use magnum_db::{Database, DbError};
 use magnum_telemetry::field;
 use tokio::sync::Semaphore;
 
+pub(super) use self::claimed_batch::ClaimedBatch;
 pub(super) use self::groups::Group;
-pub(super) use self::held::Held;
 use crate::store::{clusters, node_groups};
 use crate::workflows::{DriverRef, DriverSource, choose_driver};
 use magnum_driver_api::ClusterRef;
 
-/// How clusters are looked at.
+/// How often and how many clusters are polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// Time between two looks at a cluster.
+    /// Time between two polls of a cluster.
     pub interval: Duration,
     /// Most clusters claimed at once.
     pub batch: usize,
-    /// Most drivers asked at once.
+    /// Most polls of drivers at once.
     pub parallelism: usize,
-    /// How long a claim lasts without renewal.
+    /// How long a claim lasts unless it is renewed.
     pub lease: Duration,
 }
 
 impl Pace {
-    /// As the options say; each kind of look has an interval of its own.
+    /// The pace of the options; each kind of poll has an interval of its own.
     pub fn every(interval: Duration, options: &ConductorSection) -> Self {
         Self {
             interval,
@@ -52,26 +53,26 @@ impl Pace {
     }
 }
 
-/// A cluster that this conductor may look at.
+/// A cluster that this conductor has claimed for a poll.
 pub(super) trait Claim {
-    /// Which.
+    /// The claimed cluster.
     fn cluster(&self) -> &ClusterUuid;
     /// The driver that built it, when that is known.
     fn driver(&self) -> Option<&DriverRef>;
-    /// The operation that waits for the outcome.
+    /// The operation that is finished by the outcome of the poll.
     fn operation(&self) -> Option<&OperationId>;
 }
 
-/// What it takes to look at clusters.
+/// Reads claimed clusters and limits the polls of their drivers.
 #[derive(Clone)]
 pub(super) struct Poller {
     pub(super) db: Database,
-    /// This process.
+    /// The id of this conductor.
     pub(super) me: ConductorId,
     pub(super) drivers: Arc<dyn DriverSource>,
     pub(super) pace: Pace,
-    /// Limits what is asked in all batches together.
-    slots: Arc<Semaphore>,
+    /// One permit for each poll that may run, of all batches together.
+    permits: Arc<Semaphore>,
 }
 
 impl Poller {
@@ -81,23 +82,23 @@ impl Poller {
             me,
             drivers,
             pace,
-            slots: Arc::new(Semaphore::new(pace.parallelism.max(1))),
+            permits: Arc::new(Semaphore::new(pace.parallelism.max(1))),
         }
     }
 
-    /// Asks a driver, when it is its turn.
-    pub(super) async fn in_turn<T>(&self, ask: impl Future<Output = T>) -> T {
-        // Never closed; without a permit the driver is asked all the same.
-        let _slot = self.slots.acquire().await.ok();
-        ask.await
+    /// Runs a poll once it has a permit.
+    pub(super) async fn with_permit<T>(&self, poll: impl Future<Output = T>) -> T {
+        // The semaphore is never closed; if it were, the poll would run without a permit.
+        let _permit = self.permits.acquire().await.ok();
+        poll.await
     }
 
-    /// The clusters of these claims as they are now, by driver. Left out is what cannot be read, and what has a driver
-    /// that is not loaded here.
-    pub(super) async fn groups<C: Claim>(&self, held: &Held<C>) -> Result<Vec<Group>, DbError> {
+    /// The rows of the claimed clusters, grouped by driver. Clusters with unreadable rows, and those whose driver is not
+    /// loaded here, are left out.
+    pub(super) async fn groups<C: Claim>(&self, batch: &ClaimedBatch<C>) -> Result<Vec<Group>, DbError> {
         let mut by_driver: HashMap<DriverRef, Group> = HashMap::new();
-        for cluster in self.read(held).await? {
-            let pinned = held.claim(&cluster.cluster.uuid).and_then(Claim::driver);
+        for cluster in self.read(batch).await? {
+            let pinned = batch.claim(&cluster.cluster.uuid).and_then(Claim::driver);
             let wanted = choose_driver::Wanted::Existing;
             let chosen =
                 choose_driver::choose(self.drivers.as_ref(), &cluster.template, wanted, pinned, None);
@@ -124,8 +125,8 @@ impl Poller {
             .collect())
     }
 
-    async fn read<C: Claim>(&self, held: &Held<C>) -> Result<Vec<ClusterRef>, DbError> {
-        let uuids = held.uuids();
+    async fn read<C: Claim>(&self, batch: &ClaimedBatch<C>) -> Result<Vec<ClusterRef>, DbError> {
+        let uuids = batch.uuids();
         let (mut found, mut groups, templates) = self
             .db
             .run(move |conn| {
@@ -140,7 +141,7 @@ impl Poller {
                 Ok((found, groups, templates))
             })
             .await?;
-        let refs = held.claims().filter_map(|claim| {
+        let refs = batch.claims().filter_map(|claim| {
             let uuid = claim.cluster().as_str();
             let cluster = found.remove(uuid)?;
             let Some(template) = templates.get(cluster.cluster_template_id.as_str()) else {

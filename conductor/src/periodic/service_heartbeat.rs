@@ -9,7 +9,7 @@ use std::time::Duration;
 use magnum_db::{Database, write};
 use tokio_util::sync::CancellationToken;
 
-use super::{Rounds, Trouble};
+use super::{FailureLog, Rounds};
 
 /// The name in the column `binary`.
 pub const BINARY: &str = "magnum-conductor";
@@ -17,12 +17,12 @@ pub const BINARY: &str = "magnum-conductor";
 /// Reports until `shutdown`.
 pub async fn run(db: Database, host: String, interval: Duration, shutdown: CancellationToken) {
     let mut rounds = Rounds::new(interval, shutdown);
-    let mut trouble = Trouble::with("the service heartbeat");
+    let mut failures = FailureLog::of("the service heartbeat");
     while rounds.next().await {
         let host = host.clone();
         let reported = db
             .transaction(move |conn| write::services::report(conn, &host, BINARY))
             .await;
-        trouble.note(reported);
+        failures.record(reported);
     }
 }

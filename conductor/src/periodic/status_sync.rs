@@ -1,16 +1,16 @@
-//! Keeps the status of clusters in progress true.
+//! Status polling: asks drivers how clusters in progress are, and writes their status.
 //!
 //! ```text
-//! claim a batch that is due ─▶ read it ─▶ group by driver ─▶ observe, bounded ─▶ write what is new, give back
+//! claim a batch that is due ─▶ read it ─▶ group by driver ─▶ observe, bounded ─▶ write changes, give back
 //! ```
 //!
-//! Guarantees: N conductors share the work, each cluster is looked at by one of them at a time; a batch costs a
-//! fixed number of queries plus one transaction per cluster that changed; a status is written only over the one
-//! that was looked at, so a deletion accepted meanwhile stays; the operation that waits for a cluster ends in the
-//! same transaction as the cluster's status. A cluster whose driver is not loaded here, cannot look, or says
-//! nothing is left as it is, to be looked at later and later.
+//! Guarantees: N conductors share the work, each cluster is polled by one of them at a time; a batch costs a fixed
+//! number of queries plus one transaction per cluster that changed; a status is written only if the row still has the
+//! status from before the poll, so a deletion accepted meanwhile stays; the operation that waits for a cluster is
+//! finished in the same transaction as the cluster's status. A cluster whose driver is not loaded here, fails, or
+//! omits it is left unchanged, and polled again after growing pauses.
 //!
-//! Python conductors that poll the same clusters beside us only see what is true already, and write it again.
+//! Python conductors that poll the same clusters beside us find the same status, and write it again.
 //!
 //! Where Magnum differs: every conductor polls every cluster every ten seconds, unbounded, for ever.
 
@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use super::polling::Pace;
 use super::polling::{Claim, Poller};
-use super::{Rounds, Trouble};
+use super::{FailureLog, Rounds};
 use crate::operations::Signals;
 use crate::operations::notice::NoticeQueue;
 use crate::store::polls::{self, Claimed};
@@ -36,16 +36,16 @@ use crate::workflows::{DriverRef, DriverSource};
 /// Rounds between two sweeps of rows whose cluster is gone.
 const SWEEP_EVERY: u32 = 100;
 
-/// Batches for which rows are added in one statement.
-const NEW_AT_ONCE: usize = 10;
+/// Rows of new clusters are added for this many batches in one statement.
+const BATCHES_ADDED_AT_ONCE: usize = 10;
 
 /// The status sync of one conductor.
 #[derive(Clone)]
 pub struct StatusSync {
     poller: Poller,
-    /// Tells when an operation begins to wait, and is told when one ends.
+    /// Starts a round when an operation begins to be observed, and wakes workers when one is finished.
     signals: Arc<Signals>,
-    /// Where it is told that clusters reached their end.
+    /// Takes the notifications of clusters that left their status in progress.
     pub notices: NoticeQueue,
 }
 
@@ -62,7 +62,7 @@ impl Claim for Claimed {
 }
 
 impl StatusSync {
-    /// A sync at this pace; `notices` are told of clusters that reached their end.
+    /// A status sync at this pace; `notices` takes the notifications of clusters that left their status in progress.
     pub fn new(
         db: Database,
         me: ConductorId,
@@ -78,18 +78,18 @@ impl StatusSync {
         }
     }
 
-    /// Looks until `shutdown`; observations that run then are dropped, and their clusters given back.
+    /// Polls until `shutdown`; observations that run then are dropped, and their clusters given back.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut rounds = Rounds::new(self.poller.pace.interval, shutdown.clone());
-        let mut trouble = Trouble::with("the status sync");
+        let mut failures = FailureLog::of("the status sync");
         let signals = Arc::clone(&self.signals);
         let mut round = 0_u32;
         loop {
-            // Registered before the round: what begins to wait during it starts another.
+            // Registered before the round: an operation that begins to be observed during it starts another.
             let observing = signals.observing.notified();
-            trouble.note(self.round(&shutdown).await);
+            failures.record(self.round(&shutdown).await);
             if round.is_multiple_of(SWEEP_EVERY) {
-                trouble.note(self.poller.db.run(polls::remove_orphans).await);
+                failures.record(self.poller.db.run(polls::remove_orphans).await);
             }
             round = round.wrapping_add(1);
             if !rounds.next_or(observing).await {
@@ -98,24 +98,24 @@ impl StatusSync {
         }
     }
 
-    /// Looks at everything that is due. Returns how many clusters that were.
+    /// Polls all clusters that are due. Returns their number.
     ///
     /// # Errors
-    /// The database failed.
+    /// The database failed; clusters that are claimed then come free when their lease expires.
     pub async fn round(&self, shutdown: &CancellationToken) -> Result<usize, DbError> {
-        let mut looked_at = 0;
+        let mut polled = 0;
         while !shutdown.is_cancelled() {
             let claimed = self.claim().await?;
             let count = claimed.len();
-            looked_at += count;
+            polled += count;
             if count > 0 {
-                self.look(claimed, shutdown).await?;
+                self.poll(claimed, shutdown).await?;
             }
             if count < self.poller.pace.batch && !self.add_missing().await? {
                 break;
             }
         }
-        Ok(looked_at)
+        Ok(polled)
     }
 
     async fn claim(&self) -> Result<Vec<Claimed>, DbError> {
@@ -131,16 +131,16 @@ impl StatusSync {
             .await
     }
 
-    /// Finds clusters that nobody has looked at yet, enough for several batches. `false`: there are none.
+    /// Adds rows for clusters that were never polled, enough for several batches. `false`: there are none.
     async fn add_missing(&self) -> Result<bool, DbError> {
-        let limit = u32::try_from(self.poller.pace.batch * NEW_AT_ONCE).unwrap_or(u32::MAX);
+        let limit = u32::try_from(self.poller.pace.batch * BATCHES_ADDED_AT_ONCE).unwrap_or(u32::MAX);
         self.poller
             .db
             .run(move |conn| polls::add_missing(conn, limit))
             .await
     }
 
-    /// When a cluster is due again after a look: a little before the next round, not a little after it.
+    /// The time until a polled cluster is due again: a little less than the interval, so that the next round claims it.
     fn pause(&self) -> Duration {
         self.poller.pace.interval.mul_f64(0.85)
     }

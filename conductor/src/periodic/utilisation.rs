@@ -1,25 +1,24 @@
-//! Asks drivers what their clusters use, shows it, and tells it.
+//! Polls drivers for the utilisation of their clusters, and publishes it as metrics and notifications.
 //!
 //! ```text
-//! the health check has looked at a batch, and given it back
-//!    ─▶ ask its drivers (capability `monitor`) ─▶ gauges on /metrics ─▶ notification, if the option says so
+//! the health check has polled a batch, and given it back
+//!    ─▶ poll its drivers (capability `monitor`) ─▶ gauges on /metrics ─▶ notification, if the option is set
 //! ```
 //!
 //! The health check decides which clusters, and when: see [`HealthCheck`](super::health::HealthCheck). It never waits
-//! for this part; what comes while too many drivers are being asked is left out until the next interval.
+//! for this part; clusters that are queued while too many polls run are left out until the next interval.
 //!
-//! Guarantees: each cluster is asked about once an interval, after its health was written, by the conductor that looked
-//! at that; at most [`Pace::parallelism`] drivers are asked at once; an answer that does not come before the cluster is
-//! due again is not waited for (ten seconds it has in any case). Nothing is written to the database, and it costs it one
-//! short read for each batch of clusters that are shown, a few times an interval. A driver that fails at a cluster
-//! is logged when it begins to and not each time.
+//! Guarantees: each cluster is polled once an interval, after its health was written, by the same conductor; at most
+//! [`Pace::parallelism`] polls run at once; a poll that has no result when the cluster is due again is dropped, but not
+//! within its first ten seconds. Nothing is written to the database; reads are one short statement for each batch of
+//! exported clusters, ten times an interval. The first failure of a driver for a cluster is logged, not each of them.
 //!
-//! Not guaranteed: that figures are shown without gaps. They live in this process.
+//! Not guaranteed: figures without gaps. They are in the memory of this process.
 //!
 //! Where Magnum differs: it did this for Kubernetes by itself, as a periodic task of every conductor for every cluster,
 //! until release 16 removed it; and had no gauges.
 
-mod board;
+mod figures;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -37,26 +36,27 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-pub use self::board::Board;
-use super::Trouble;
-use super::polling::{Group, Held, Pace};
+pub use self::figures::UtilisationFigures;
+use super::FailureLog;
+use super::polling::{ClaimedBatch, Group, Pace};
 use crate::metric_definitions as metric;
 use crate::operations::notice::{Notice, NoticeQueue, Used};
 use crate::store::health_polls::{self, HealthClaim};
 
-/// Groups of clusters that wait for their driver to be asked.
-const QUEUE: usize = 256;
+/// Most groups of clusters that wait for a poll.
+const QUEUE_LENGTH: usize = 256;
 
-/// Looks at what is shown, in an interval.
-const LOOKS: u32 = 10;
+/// Checks in an interval of whether exported clusters are still polled here.
+const CHECKS_PER_INTERVAL: u32 = 10;
 
-/// Fewer seconds are not enough for a driver that asks a cloud.
-const SHORTEST_LOOK: Duration = Duration::from_secs(10);
+/// Shortest time limit of a poll, however short the interval is: drivers ask their cloud.
+const MIN_POLL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// For so long a driver's failure at a cluster is no news, also when other conductors have looked at it meanwhile.
-const NEWS: Duration = Duration::from_secs(3600);
+/// Time after which a driver's failure for a cluster is logged again, also when other conductors have polled the cluster
+/// meanwhile.
+const FAILURE_LOG_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// Clusters in these statuses are asked about: their nodes run, whatever else happens.
+/// Clusters in these statuses are polled: their nodes run.
 const MONITORED: &[ClusterStatus] = &[
     ClusterStatus::CreateComplete,
     ClusterStatus::UpdateInProgress,
@@ -64,20 +64,20 @@ const MONITORED: &[ClusterStatus] = &[
     ClusterStatus::UpdateFailed,
 ];
 
-/// Clusters of one driver whose health was looked at a moment ago.
-pub(super) struct Watched {
+/// Clusters of one driver whose health was polled a moment ago.
+pub(super) struct MonitoredGroup {
     driver: Arc<dyn Driver>,
     clusters: Vec<ClusterRef>,
-    /// By the number of the claim.
+    /// The epoch of each claim.
     epochs: HashMap<ClusterUuid, i64>,
 }
 
-impl Watched {
-    /// Those of `group`, if its driver tells what they use.
-    pub(super) fn of(group: &Group, held: &Held<HealthClaim>) -> Option<Self> {
+impl MonitoredGroup {
+    /// The clusters of `group` whose nodes run, if its driver has the capability `monitor`.
+    pub(super) fn of(group: &Group, batch: &ClaimedBatch<HealthClaim>) -> Option<Self> {
         let epoch = |one: &ClusterRef| {
             let uuid = one.cluster.uuid.clone();
-            held.claim(&uuid).map(|claim| (uuid, claim.epoch))
+            batch.claim(&uuid).map(|claim| (uuid, claim.epoch))
         };
         if !group.driver.info().capabilities.monitor {
             return None;
@@ -96,35 +96,35 @@ impl Watched {
     }
 }
 
-/// The health check's end of the queue.
+/// The health check's end of the queue of polls.
 #[derive(Clone)]
 pub struct UtilisationQueue {
-    queue: mpsc::Sender<(Instant, Watched)>,
-    board: Board,
+    queue: mpsc::Sender<(Instant, MonitoredGroup)>,
+    figures: UtilisationFigures,
     interval: Duration,
 }
 
 impl UtilisationQueue {
-    /// These clusters are ours again, before their claims are given back: their figures stay until there are new ones.
-    pub(super) fn announce(&self, watched: &[Watched]) {
-        for one in watched {
-            self.board.claimed(&one.epochs);
+    /// Keeps the figures of these clusters until there are new ones. Called before their claims are given back.
+    pub(super) fn keep_figures(&self, groups: &[MonitoredGroup]) {
+        for group in groups {
+            self.figures.set_epochs(&group.epochs);
         }
     }
 
-    /// Has them asked about. Never waits.
-    pub(super) fn hand_over(&self, watched: Vec<Watched>) {
-        let due = Instant::now() + self.interval.mul_f64(0.8).max(SHORTEST_LOOK);
-        for one in watched {
-            let clusters = one.clusters.len();
-            if self.queue.try_send((due, one)).is_err() {
-                left_out(clusters);
+    /// Queues these groups for their poll, or leaves them out when the queue is full. Never waits.
+    pub(super) fn enqueue(&self, groups: Vec<MonitoredGroup>) {
+        let due = Instant::now() + self.interval.mul_f64(0.8).max(MIN_POLL_TIMEOUT);
+        for group in groups {
+            let clusters = group.clusters.len();
+            if self.queue.try_send((due, group)).is_err() {
+                count_left_out(clusters);
             }
         }
     }
 }
 
-fn left_out(clusters: usize) {
+fn count_left_out(clusters: usize) {
     tracing::debug!(
         clusters,
         "too many drivers are being asked what their clusters use"
@@ -132,114 +132,117 @@ fn left_out(clusters: usize) {
     metrics::counter!(metric::UTILISATION_POLLED, "outcome" => "left_out").increment(clusters as u64);
 }
 
-/// What one driver said of a group of clusters.
-struct Answered {
-    watched: Watched,
-    said: Result<HashMap<ClusterUuid, Result<UtilisationReport, DriverError>>, DriverError>,
+/// The result of one poll of a driver for a group of clusters.
+struct GroupResult {
+    group: MonitoredGroup,
+    reports: Result<HashMap<ClusterUuid, Result<UtilisationReport, DriverError>>, DriverError>,
 }
 
-/// The part of one conductor.
+/// The poll of utilisation of one conductor.
 pub struct Utilisation {
     db: Database,
     me: ConductorId,
     pace: Pace,
-    board: Board,
-    /// Where to tell.
+    figures: UtilisationFigures,
+    /// Takes the notifications; `None` where `[drivers] send_cluster_metrics` is off.
     notices: Option<NoticeQueue>,
-    queued: mpsc::Receiver<(Instant, Watched)>,
+    queued: mpsc::Receiver<(Instant, MonitoredGroup)>,
 }
 
 impl Utilisation {
-    /// Shows on `board`; tells `notices`, if there are any. With the end of the queue for the health check.
+    /// Writes to `figures`, and to `notices` if there are any. The second value is the health check's end of the queue.
     pub fn new(
         db: Database,
         me: ConductorId,
         pace: Pace,
-        board: Board,
+        figures: UtilisationFigures,
         notices: Option<NoticeQueue>,
     ) -> (Self, UtilisationQueue) {
-        let (sender, queued) = mpsc::channel(QUEUE);
+        let (sender, queued) = mpsc::channel(QUEUE_LENGTH);
         let queue = UtilisationQueue {
             queue: sender,
-            board: board.clone(),
+            figures: figures.clone(),
             interval: pace.interval,
         };
-        let part = Self {
+        let utilisation = Self {
             db,
             me,
             pace,
-            board,
+            figures,
             notices,
             queued,
         };
-        (part, queue)
+        (utilisation, queue)
     }
 
-    /// Asks until `shutdown`; what drivers are being asked then is dropped.
+    /// Polls until `shutdown`; polls that run then are dropped.
     pub async fn run(mut self, shutdown: CancellationToken) {
-        // Not `Rounds`: its pause would begin anew with each answer.
-        let mut looks = interval((self.pace.interval / LOOKS).max(Duration::from_millis(1)));
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut trouble = Trouble::with("the look at who asks what clusters use");
-        let mut asked = FuturesUnordered::new();
+        // Not `Rounds`: its pause would start again with each result.
+        let mut checks = interval((self.pace.interval / CHECKS_PER_INTERVAL).max(Duration::from_millis(1)));
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut failures = FailureLog::of("the check of exported utilisation");
+        let mut polls = FuturesUnordered::new();
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => return,
-                Some((due, watched)) = self.queued.recv(), if asked.len() < self.pace.parallelism.max(1) => {
+                Some((due, group)) = self.queued.recv(), if polls.len() < self.pace.parallelism.max(1) => {
                     if Instant::now() < due {
-                        asked.push(ask(due, watched));
+                        polls.push(poll(due, group));
                     } else {
-                        left_out(watched.clusters.len());
+                        count_left_out(group.clusters.len());
                     }
                 }
-                Some(answered) = asked.next() => self.note(answered),
-                _ = looks.tick() => drop(trouble.note(self.forget_others().await)),
+                Some(result) = polls.next() => self.publish(result),
+                _ = checks.tick() => drop(failures.record(self.remove_foreign().await)),
             }
         }
     }
 
-    /// Takes off the board what is gone, or what another conductor has looked at since.
-    async fn forget_others(&self) -> Result<(), magnum_db::DbError> {
-        self.board.forget_old();
-        let shown = self.board.claims();
-        for claims in shown.chunks(self.pace.batch.max(1)) {
-            let (me, asked) = (self.me.clone(), claims.to_vec());
+    /// Removes the figures of deleted clusters, and of clusters that another conductor has claimed since.
+    async fn remove_foreign(&self) -> Result<(), magnum_db::DbError> {
+        self.figures.remove_expired();
+        let exported = self.figures.claims();
+        for claims in exported.chunks(self.pace.batch.max(1)) {
+            let (me, checked) = (self.me.clone(), claims.to_vec());
             let ours = self
                 .db
-                .run(move |conn| health_polls::latest_is_ours(conn, &me, &asked))
+                .run(move |conn| health_polls::latest_is_ours(conn, &me, &checked))
                 .await?;
-            self.board.forget_others(claims, &ours);
+            self.figures.remove_foreign(claims, &ours);
         }
         Ok(())
     }
 
-    fn note(&self, answered: Answered) {
-        let Answered { watched, said } = answered;
-        let driver = watched.driver.info();
-        let keep = self.pace.interval * 2 + SHORTEST_LOOK;
-        let all = said.as_ref().err().cloned();
-        let mut said = said.unwrap_or_default();
-        let mut told_of_all = false;
-        for one in &watched.clusters {
+    /// Writes the figures and notifications of one group, and logs failures.
+    fn publish(&self, result: GroupResult) {
+        let GroupResult { group, reports } = result;
+        let driver = group.driver.info();
+        let keep = self.pace.interval * 2 + MIN_POLL_TIMEOUT;
+        let poll_error = reports.as_ref().err().cloned();
+        let mut reports = reports.unwrap_or_default();
+        let mut poll_error_logged = false;
+        for one in &group.clusters {
             let uuid = &one.cluster.uuid;
-            let epoch = watched.epochs.get(uuid).copied().unwrap_or_default();
+            let epoch = group.epochs.get(uuid).copied().unwrap_or_default();
             let missing = || DriverError::Transient("the driver said nothing about the cluster".to_owned());
-            let result = match &all {
+            let result = match &poll_error {
                 Some(error) => Err(error.clone()),
-                None => said.remove(uuid).unwrap_or_else(|| Err(missing())),
+                None => reports.remove(uuid).unwrap_or_else(|| Err(missing())),
             };
             let accepted = limits::accept_utilisation(driver, one, result);
             let outcome = if accepted.is_ok() { "answered" } else { "failed" };
             metrics::counter!(metric::UTILISATION_POLLED, "outcome" => outcome).increment(1);
             match accepted {
                 Ok(report) => {
-                    self.tell(one, &report);
-                    self.board.show(uuid, epoch, report, keep);
+                    self.notify(one, &report);
+                    self.figures.set(uuid, epoch, report, keep);
                 }
                 Err(error) => {
-                    let is_new = self.board.failed(uuid, epoch, keep.max(NEWS));
-                    // One line for an error that is about all of them.
-                    if is_new && !std::mem::replace(&mut told_of_all, all.is_some()) {
+                    let is_new = self
+                        .figures
+                        .set_failed(uuid, epoch, keep.max(FAILURE_LOG_INTERVAL));
+                    // The error of the whole poll is logged once, not for each cluster.
+                    if is_new && !std::mem::replace(&mut poll_error_logged, poll_error.is_some()) {
                         tracing::warn!(
                             { field::CLUSTER } = %uuid, { field::DRIVER } = driver.name, %error,
                             "the driver cannot tell what the cluster uses"
@@ -250,7 +253,7 @@ impl Utilisation {
         }
     }
 
-    fn tell(&self, one: &ClusterRef, report: &UtilisationReport) {
+    fn notify(&self, one: &ClusterRef, report: &UtilisationReport) {
         let Some(notices) = &self.notices else { return };
         let used = Used {
             cluster: one.cluster.uuid.clone(),
@@ -265,20 +268,20 @@ impl Utilisation {
     }
 }
 
-async fn ask(due: Instant, watched: Watched) -> Answered {
+async fn poll(due: Instant, group: MonitoredGroup) -> GroupResult {
     let begun = Instant::now();
-    let asked = AssertUnwindSafe(watched.driver.utilisation(&watched.clusters)).catch_unwind();
-    let said = match timeout_at(due, asked).await {
-        Ok(Ok(said)) => said,
+    let polled = AssertUnwindSafe(group.driver.utilisation(&group.clusters)).catch_unwind();
+    let polled = match timeout_at(due, polled).await {
+        Ok(Ok(result)) => result,
         Ok(Err(_)) => Err(DriverError::Transient("the driver panicked".to_owned())),
         Err(_) => Err(DriverError::Transient(format!(
             "the driver did not answer within {:?}",
             due - begun
         ))),
     };
-    let driver = watched.driver.info().name.clone();
+    let driver = group.driver.info().name.clone();
     metrics::histogram!(metric::UTILISATION_SECONDS, "driver" => driver)
         .record(begun.elapsed().as_secs_f64());
-    let said = said.map(|seen| seen.into_iter().map(|one| (one.cluster, one.result)).collect());
-    Answered { watched, said }
+    let reports = polled.map(|all| all.into_iter().map(|one| (one.cluster, one.result)).collect());
+    GroupResult { group, reports }
 }

@@ -92,6 +92,6 @@ async fn explore(version: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn whatever_the_document_allows_or_not_is_answered_as_it_says() -> Result<()> {
+async fn responses_to_valid_and_invalid_requests_conform_to_the_document() -> Result<()> {
     explore("latest").await
 }

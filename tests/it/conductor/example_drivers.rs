@@ -233,7 +233,7 @@ async fn ansible_runs_its_playbooks_and_no_tenants_words() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_ansible_the_cluster_says_what_to_install() -> Result<()> {
+async fn without_ansible_the_status_reason_names_the_package() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     let missing = (
         "command = \"ansible-playbook\"",

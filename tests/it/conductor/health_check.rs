@@ -22,13 +22,13 @@ const PACE: Pace = Pace {
     lease: Duration::from_secs(30),
 };
 
-fn check_with(world: &World, name: &str, silence: Duration) -> HealthCheck {
+fn check_with(world: &World, name: &str, unknown_after: Duration) -> HealthCheck {
     HealthCheck::new(
         world.db.clone(),
         ConductorId::new(name),
         world.drivers(),
         PACE,
-        Timing { silence },
+        Timing { unknown_after },
     )
 }
 
@@ -112,7 +112,7 @@ on_every_database! {
         let uuid = cluster(&world, |_| {}).await;
         let check = check(&world, "one");
         for expected in [healthy(), dead(), healthy()] {
-            world.driver.says_of_health(&uuid, Ok(expected.clone()));
+            world.driver.set_health(&uuid, Ok(expected.clone()));
             assert_eq!((round(&check).await, round(&check).await), (1, 0), "not again before its time");
             assert_eq!(health(&world, &uuid).await, (Some(expected.status), expected.reasons));
             make_due(&database).await;
@@ -123,7 +123,7 @@ on_every_database! {
     async fn health_that_is_the_same_is_not_written_again(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = cluster(&world, |_| {}).await;
-        world.driver.says_of_health(&uuid, Ok(healthy()));
+        world.driver.set_health(&uuid, Ok(healthy()));
         let check = check(&world, "one");
         round(&check).await;
         written_long_ago(&database).await;
@@ -143,7 +143,7 @@ on_every_database! {
             }
         }
         round(&check(&world, "one")).await;
-        assert_eq!(world.driver.health_looks().into_iter().collect::<HashSet<_>>(), expected);
+        assert_eq!(world.driver.health_polls().into_iter().collect::<HashSet<_>>(), expected);
         assert_eq!(expected.len(), 9);
         // Nor those that were in one of them before.
         database.execute("UPDATE cluster SET status = 'ROLLBACK_COMPLETE'").await.expect("update");
@@ -155,7 +155,7 @@ on_every_database! {
         let world = World::new(&database).await;
         let uuids = clusters(&world, 70, |_| {}).await;
         for uuid in &uuids {
-            world.driver.says_of_health(uuid, Ok(dead()));
+            world.driver.set_health(uuid, Ok(dead()));
         }
         let (one, two) = (check(&world, "one"), check(&world, "two"));
         one.add_missing().await.expect("database");
@@ -165,7 +165,7 @@ on_every_database! {
         // What collided is found in the next round.
         let rest = one.round(&shutdown).await.expect("database");
         assert_eq!(of_one.expect("database") + of_two.expect("database") + rest, 70);
-        let looks = world.driver.health_looks();
+        let looks = world.driver.health_polls();
         assert_eq!(looks.len(), 70, "each once");
         assert_eq!(looks.into_iter().collect::<HashSet<_>>(), uuids.iter().cloned().collect());
         for uuid in &uuids {
@@ -176,9 +176,9 @@ on_every_database! {
     async fn a_cluster_that_is_deleted_during_a_look_stays_deleted(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = cluster(&world, |_| {}).await;
-        world.driver.says_of_health(&uuid, Ok(dead()));
+        world.driver.set_health(&uuid, Ok(dead()));
         let gate = Gate::new();
-        world.driver.hold_looks(&gate);
+        world.driver.hold_polls(&gate);
         let check = check(&world, "one");
         let gone = uuid.clone();
         tokio::join!(
@@ -197,9 +197,9 @@ on_every_database! {
     async fn a_delete_that_is_accepted_during_a_look_goes_on(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = cluster(&world, |_| {}).await;
-        world.driver.says_of_health(&uuid, Ok(dead()));
+        world.driver.set_health(&uuid, Ok(dead()));
         let gate = Gate::new();
-        world.driver.hold_looks(&gate);
+        world.driver.hold_polls(&gate);
         let check = check(&world, "one");
         tokio::join!(
             async {
@@ -216,9 +216,9 @@ on_every_database! {
     async fn health_that_somebody_wrote_during_a_look_stays(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = cluster(&world, |_| {}).await;
-        world.driver.says_of_health(&uuid, Ok(dead()));
+        world.driver.set_health(&uuid, Ok(dead()));
         let gate = Gate::new();
-        world.driver.hold_looks(&gate);
+        world.driver.hold_polls(&gate);
         let check = check(&world, "one");
         let patched = uuid.clone();
         tokio::join!(
@@ -249,20 +249,20 @@ on_every_database! {
             ]);
             cluster.health_status = Some(HealthStatus::Healthy);
         }).await;
-        world.driver.says_of_health(&uuid, Ok(dead()));
+        world.driver.set_health(&uuid, Ok(dead()));
         let check = check_with(&world, "one", Duration::ZERO);
         assert_eq!(round(&check).await, 1);
         written_long_ago(&database).await;
         make_due(&database).await;
-        assert_eq!(check.give_up().await.expect("database"), 0);
-        assert!(world.driver.health_looks().is_empty());
+        assert_eq!(check.expire_health().await.expect("database"), 0);
+        assert!(world.driver.health_polls().is_empty());
         assert_eq!(health(&world, &uuid).await.0, Some(HealthStatus::Healthy));
     }
 
     async fn a_driver_that_fails_keeps_the_health_for_a_while_and_then_makes_it_unknown(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = cluster(&world, |cluster| cluster.health_status = Some(HealthStatus::Healthy)).await;
-        world.driver.says_of_health(&uuid, Err(DriverError::Transient("the cloud does not answer".into())));
+        world.driver.set_health(&uuid, Err(DriverError::Transient("the cloud does not answer".into())));
         let check = check(&world, "one");
         for _ in 0..2 {
             written_long_ago(&database).await;
@@ -279,7 +279,7 @@ on_every_database! {
         assert_eq!(status, Some(HealthStatus::Unknown));
         assert_eq!(reasons["driver"], "no answer for 10 minutes: the cloud does not answer");
         // And back again as soon as it answers.
-        world.driver.says_of_health(&uuid, Ok(healthy()));
+        world.driver.set_health(&uuid, Ok(healthy()));
         make_due(&database).await;
         round(&check).await;
         assert_eq!(health(&world, &uuid).await.0, Some(HealthStatus::Healthy));
@@ -289,7 +289,7 @@ on_every_database! {
     async fn a_driver_that_is_loaded_nowhere_makes_the_health_unknown(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = cluster(&world, |_| {}).await;
-        world.driver.says_of_health(&uuid, Ok(healthy()));
+        world.driver.set_health(&uuid, Ok(healthy()));
         let check = check(&world, "one");
         round(&check).await;
         database
@@ -301,27 +301,27 @@ on_every_database! {
         written_long_ago(&database).await;
         make_due(&database).await;
         assert_eq!(round(&check).await, 0);
-        assert_eq!(check.give_up().await.expect("database"), 0, "it answered a moment ago");
+        assert_eq!(check.expire_health().await.expect("database"), 0, "it answered a moment ago");
         database
             .execute("UPDATE conductor_cluster_health SET answered_ms = answered_ms - 600000")
             .await
             .unwrap();
-        assert_eq!(check.give_up().await.expect("database"), 1);
+        assert_eq!(check.expire_health().await.expect("database"), 1);
         let (status, reasons) = health(&world, &uuid).await;
         assert_eq!(status, Some(HealthStatus::Unknown));
         assert_eq!(reasons["driver"], "no answer for 10 minutes: no conductor has the driver");
-        assert_eq!(check.give_up().await.expect("database"), 0, "once is enough");
+        assert_eq!(check.expire_health().await.expect("database"), 0, "once is enough");
     }
 
     async fn a_driver_without_health_leaves_it_to_whoever_wrote_it(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = cluster(&world, |cluster| cluster.health_status = Some(HealthStatus::Healthy)).await;
-        world.driver.says_of_health(&uuid, Err(DriverError::NotSupported("no".into())));
+        world.driver.set_health(&uuid, Err(DriverError::NotSupported("no".into())));
         let check = check_with(&world, "one", Duration::ZERO);
         round(&check).await;
         written_long_ago(&database).await;
         make_due(&database).await;
-        assert_eq!(check.give_up().await.expect("database"), 0);
+        assert_eq!(check.expire_health().await.expect("database"), 0);
         assert_eq!(health(&world, &uuid).await.0, Some(HealthStatus::Healthy));
     }
 
@@ -359,11 +359,11 @@ on_every_database! {
     async fn shutdown_releases_claims_at_once(database: TestDatabase) {
         let world = World::new(&database).await;
         clusters(&world, 3, |_| {}).await;
-        world.driver.hold_looks(&Gate::new());
+        world.driver.hold_polls(&Gate::new());
         let shutdown = CancellationToken::new();
         let running = tokio::spawn(check(&world, "one").run(shutdown.clone()));
         magnum_tests::wait::until("looks", Duration::from_secs(20), async || {
-            (world.driver.health_looks().len() == 3).then_some(()).ok_or("not yet")
+            (world.driver.health_polls().len() == 3).then_some(()).ok_or("not yet")
         })
         .await
         .unwrap();

@@ -99,12 +99,12 @@ async fn after(
     database: &TestDatabase,
     drivers: &Arc<LoadedDrivers>,
     answer: &str,
-    silence: Duration,
+    unknown_after: Duration,
 ) -> Result<Cluster> {
     let uuid = cluster(world, database, answer).await?;
     let me = ConductorId::new("one");
     let drivers: Arc<LoadedDrivers> = Arc::clone(drivers);
-    let check = HealthCheck::new(world.db.clone(), me, drivers, PACE, Timing { silence });
+    let check = HealthCheck::new(world.db.clone(), me, drivers, PACE, Timing { unknown_after });
     check.add_missing().await?;
     ensure!(check.round(&CancellationToken::new()).await? == 1, "{answer}");
     let row = world.cluster(&uuid).await.expect("the cluster is there");

@@ -106,7 +106,7 @@ async fn wait_health(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clusters_health_is_what_its_api_server_says() -> Result<()> {
+async fn cluster_health_follows_its_api_server() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     let port = free_port()?;
     install_driver(&mut deployment, port)?;

@@ -144,7 +144,7 @@ async fn a_client_certificate_of_another_authority_is_refused_by_the_server() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_without_its_key_says_nothing_about_the_cluster() -> Result<()> {
+async fn certificate_with_a_foreign_key_is_an_error_and_no_health() -> Result<()> {
     let authority = Authority::new()?;
     let (one, other) = (
         authority.sign("one", "DNS:one")?,

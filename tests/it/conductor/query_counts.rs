@@ -141,7 +141,7 @@ async fn a_look_costs_as_many_statements_at_a_hundred_clusters_as_at_one() -> Re
             let database = TestDatabase::on_mariadb(&server).await?;
             let world = World::new(&database).await;
             for uuid in add_clusters(&world, present).await {
-                world.driver.sees(&uuid, says());
+                world.driver.set_observation(&uuid, says());
             }
             let sync = StatusSync::new(
                 world.db.clone(),
@@ -190,7 +190,7 @@ async fn a_look_at_the_health_of_five_hundred_clusters_costs_at_most_ten_stateme
                 status: HealthStatus::Healthy,
                 reasons: StringMap::from([("api".to_owned(), "ok".to_owned())]),
             };
-            world.driver.says_of_health(&uuid, Ok(report));
+            world.driver.set_health(&uuid, Ok(report));
         }
         database
             .execute("UPDATE cluster SET status = 'CREATE_COMPLETE'")
@@ -215,7 +215,7 @@ async fn a_look_at_the_health_of_five_hundred_clusters_costs_at_most_ten_stateme
             check.add_missing().await?;
             let looked_at = check.round(&CancellationToken::new()).await?;
             ensure!(looked_at == present, "{looked_at} looked at");
-            check.give_up().await?;
+            check.expire_health().await?;
             Ok(())
         });
         // The one that makes all due is the test's.

@@ -105,13 +105,13 @@ on_every_database! {
         let world = World::new(&database).await;
         let uuid = foreign_clusters(&world, 1, ClusterStatus::CreateInProgress).await.remove(0);
         database.execute("UPDATE cluster SET stack_id = NULL").await.expect("update");
-        world.driver.sees(&uuid, Ok(DriverReport::status(ClusterStatus::CreateFailed)));
+        world.driver.set_observation(&uuid, Ok(DriverReport::status(ClusterStatus::CreateFailed)));
         let sync = sync(&world, "one");
         assert_eq!(round(&sync).await, 0);
         assert_eq!(world.cluster(&uuid).await.unwrap().status, Some(ClusterStatus::CreateInProgress));
         // As soon as it has a stack, there is something to look at.
         database.execute("UPDATE cluster SET stack_id = 'theirs'").await.expect("update");
-        world.driver.sees(&uuid, Ok(DriverReport::status(ClusterStatus::CreateComplete)));
+        world.driver.set_observation(&uuid, Ok(DriverReport::status(ClusterStatus::CreateComplete)));
         assert_eq!(round(&sync).await, 1);
         assert_eq!(world.cluster(&uuid).await.unwrap().status, Some(ClusterStatus::CreateComplete));
     }
@@ -127,16 +127,16 @@ on_every_database! {
         let sync = sync(&world, "one");
 
         // Nothing new: the cluster stays, and is not looked at again before its time.
-        world.driver.sees(&uuid, Ok(DriverReport::status(ClusterStatus::CreateInProgress)));
+        world.driver.set_observation(&uuid, Ok(DriverReport::status(ClusterStatus::CreateInProgress)));
         assert_eq!((round(&sync).await, round(&sync).await), (1, 0));
-        assert_eq!(world.driver.looks()[0].operation, Some(operation.clone()));
+        assert_eq!(world.driver.observed()[0].operation, Some(operation.clone()));
         world.reaches(&operation, State::Observing).await;
 
         let mut changes = NodeGroupChanges::of(world.groups(&uuid).await[1].uuid.clone());
         changes.node_addresses = Some(vec!["10.0.0.9".into()]);
         let mut report = with_group(DriverReport::status(ClusterStatus::CreateComplete), changes);
         report.cluster.api_address = Some("https://10.0.0.5:6443".into());
-        world.driver.sees(&uuid, Ok(report));
+        world.driver.set_observation(&uuid, Ok(report));
         make_due(&database).await;
         assert_eq!(round(&sync).await, 1);
         world.reaches(&operation, State::Succeeded).await;
@@ -161,7 +161,7 @@ on_every_database! {
         world.reaches(&operation, State::Observing).await;
         let mut report = DriverReport::status(ClusterStatus::CreateFailed);
         report.cluster.status_reason = Some("no quota".into());
-        world.driver.sees(&uuid, Ok(report));
+        world.driver.set_observation(&uuid, Ok(report));
         round(&sync(&world, "one")).await;
         let row = world.reaches(&operation, State::Failed).await;
         assert_eq!(row.reason.as_deref(), Some("no quota"));
@@ -173,9 +173,9 @@ on_every_database! {
         let world = World::new(&database).await;
         let uuids = foreign_clusters(&world, 2, ClusterStatus::UpdateInProgress).await;
         let mut report = DriverReport::status(ClusterStatus::UpdateComplete);
-        world.driver.sees(&uuids[0], Ok(report.clone()));
+        world.driver.set_observation(&uuids[0], Ok(report.clone()));
         report.cluster.api_address = Some("a".repeat(256));
-        world.driver.sees(&uuids[1], Ok(report));
+        world.driver.set_observation(&uuids[1], Ok(report));
         assert_eq!(round(&sync(&world, "one")).await, 2);
         assert_eq!(world.cluster(&uuids[0]).await.unwrap().status, Some(ClusterStatus::UpdateComplete));
         let left_out = world.cluster(&uuids[1]).await.unwrap();
@@ -186,13 +186,13 @@ on_every_database! {
         let world = World::new(&database).await;
         let uuids = foreign_clusters(&world, 70, ClusterStatus::UpdateInProgress).await;
         for uuid in &uuids {
-            world.driver.sees(uuid, Ok(DriverReport::status(ClusterStatus::UpdateComplete)));
+            world.driver.set_observation(uuid, Ok(DriverReport::status(ClusterStatus::UpdateComplete)));
         }
         let (one, two, three) = (sync(&world, "one"), sync(&world, "two"), sync(&world, "three"));
         tokio::join!(round(&one), round(&two), round(&three));
         // What collided is found in the next round.
         round(&one).await;
-        let looks: Vec<ClusterUuid> = world.driver.looks().iter().map(|look| look.cluster.uuid.clone()).collect();
+        let looks: Vec<ClusterUuid> = world.driver.observed().iter().map(|look| look.cluster.uuid.clone()).collect();
         assert_eq!(looks.len(), 70, "each once");
         assert_eq!(looks.into_iter().collect::<HashSet<_>>(), uuids.iter().cloned().collect());
         for uuid in &uuids {
@@ -203,7 +203,7 @@ on_every_database! {
     async fn a_deleted_cluster_leaves_no_rows(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = foreign_clusters(&world, 1, ClusterStatus::DeleteInProgress).await.remove(0);
-        world.driver.sees(&uuid, Ok(DriverReport::status(ClusterStatus::DeleteComplete)));
+        world.driver.set_observation(&uuid, Ok(DriverReport::status(ClusterStatus::DeleteComplete)));
         assert_eq!(round(&sync(&world, "one")).await, 1);
         assert!(world.cluster(&uuid).await.is_none());
         assert!(world.groups(&uuid).await.is_empty());
@@ -212,9 +212,9 @@ on_every_database! {
     async fn a_delete_that_is_accepted_during_a_look_is_not_undone(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = foreign_clusters(&world, 1, ClusterStatus::CreateInProgress).await.remove(0);
-        world.driver.sees(&uuid, Ok(DriverReport::status(ClusterStatus::CreateComplete)));
+        world.driver.set_observation(&uuid, Ok(DriverReport::status(ClusterStatus::CreateComplete)));
         let gate = Gate::new();
-        world.driver.hold_looks(&gate);
+        world.driver.hold_polls(&gate);
         let sync = sync(&world, "one");
         let ((), looked_at) = tokio::join!(
             async {
@@ -235,10 +235,10 @@ on_every_database! {
         assert_eq!(round(&sync(&world, "one")).await, 0);
     }
 
-    async fn a_driver_that_cannot_tell_leaves_the_cluster_alone_and_is_asked_less_often(database: TestDatabase) {
+    async fn failing_observation_leaves_the_cluster_unchanged_and_is_retried_less_often(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuids = foreign_clusters(&world, 2, ClusterStatus::CreateInProgress).await;
-        world.driver.sees(&uuids[0], Err(DriverError::Permanent("the cloud is gone".into())));
+        world.driver.set_observation(&uuids[0], Err(DriverError::Permanent("the cloud is gone".into())));
         let sync = sync(&world, "one");
         for failures in 1..=2 {
             make_due(&database).await;
@@ -255,7 +255,7 @@ on_every_database! {
         }
     }
 
-    async fn a_cluster_of_a_driver_that_is_not_here_is_left_to_who_has_it(database: TestDatabase) {
+    async fn cluster_of_a_driver_that_is_not_loaded_is_not_claimed(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = foreign_clusters(&world, 1, ClusterStatus::CreateInProgress).await.remove(0);
         database
@@ -288,11 +288,11 @@ on_every_database! {
     async fn polled_clusters_are_released_at_shutdown(database: TestDatabase) {
         let world = World::new(&database).await;
         foreign_clusters(&world, 3, ClusterStatus::CreateInProgress).await;
-        world.driver.hold_looks(&Gate::new());
+        world.driver.hold_polls(&Gate::new());
         let shutdown = CancellationToken::new();
         let running = tokio::spawn(sync(&world, "one").run(shutdown.clone()));
         magnum_tests::wait::until("looks", Duration::from_secs(20), async || {
-            (world.driver.looks().len() == 3).then_some(()).ok_or("not yet")
+            (world.driver.observed().len() == 3).then_some(()).ok_or("not yet")
         })
         .await
         .unwrap();

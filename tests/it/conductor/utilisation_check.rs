@@ -6,7 +6,7 @@ use std::time::Duration;
 use magnum_common::ids::{ClusterUuid, ConductorId};
 use magnum_common::model::{Cluster, ClusterStatus, HealthStatus, StringMap};
 use magnum_conductor::periodic::health::{HealthCheck, Pace, Timing};
-use magnum_conductor::periodic::utilisation::{Board, Utilisation};
+use magnum_conductor::periodic::utilisation::{Utilisation, UtilisationFigures};
 use magnum_conductor::store;
 use magnum_driver_api::{DriverError, HealthReport, Utilisation as Used, UtilisationReport};
 use magnum_tests::fake_driver::Gate;
@@ -29,14 +29,14 @@ const PACE: Pace = Pace {
 /// The two parts of one conductor.
 struct Conductor {
     check: HealthCheck,
-    board: Board,
+    board: UtilisationFigures,
     stop: CancellationToken,
     part: JoinHandle<()>,
 }
 
 impl Conductor {
     fn new(world: &World, name: &str) -> Self {
-        let (board, stop) = (Board::default(), CancellationToken::new());
+        let (board, stop) = (UtilisationFigures::default(), CancellationToken::new());
         let me = ConductorId::new(name);
         let (part, queue) = Utilisation::new(world.db.clone(), me.clone(), PACE, board.clone(), None);
         let check = HealthCheck::new(world.db.clone(), me, world.drivers(), PACE, Timing::default());
@@ -83,7 +83,7 @@ async fn cluster(world: &World, status: ClusterStatus) -> ClusterUuid {
         status: HealthStatus::Healthy,
         reasons: StringMap::new(),
     };
-    world.driver.says_of_health(&uuid, Ok(healthy));
+    world.driver.set_health(&uuid, Ok(healthy));
     uuid
 }
 
@@ -112,7 +112,7 @@ on_every_database! {
     async fn the_conductor_that_looked_last_shows_a_cluster_until_it_is_gone(database: TestDatabase) {
         let world = World::new(&database).await;
         let uuid = cluster(&world, ClusterStatus::CreateComplete).await;
-        world.driver.says_of_use(&uuid, uses(40.0));
+        world.driver.set_utilisation(&uuid, uses(40.0));
         let (one, two) = (Conductor::new(&world, "one"), Conductor::new(&world, "two"));
         assert_eq!(one.round().await, 1);
         one.shows(&uuid, true).await;
@@ -123,7 +123,7 @@ on_every_database! {
         let gone = uuid.clone();
         world.read(move |conn| Ok(store::clusters::remove(conn, &gone)?)).await;
         two.shows(&uuid, false).await;
-        assert_eq!(world.driver.use_looks(), [uuid.clone(), uuid], "once an interval, by one of them");
+        assert_eq!(world.driver.utilisation_polls(), [uuid.clone(), uuid], "once an interval, by one of them");
     }
 
     async fn a_driver_that_fails_or_hangs_at_it_touches_no_health(database: TestDatabase) {
@@ -136,11 +136,11 @@ on_every_database! {
             uses(f64::NAN),
             uses(250.0),
         ] {
-            world.driver.says_of_use(&uuid, uses(1.0));
+            world.driver.set_utilisation(&uuid, uses(1.0));
             conductor.round().await;
             conductor.shows(&uuid, true).await;
             assert_eq!(health(&world, &uuid).await, Some(HealthStatus::Healthy));
-            world.driver.says_of_use(&uuid, failure);
+            world.driver.set_utilisation(&uuid, failure);
             make_due(&database).await;
             assert_eq!(conductor.round().await, 1);
             conductor.shows(&uuid, false).await;
@@ -148,7 +148,7 @@ on_every_database! {
             make_due(&database).await;
         }
         // Nor does the next round wait for one that hangs.
-        world.driver.hold_use_looks(&Gate::new());
+        world.driver.hold_utilisation(&Gate::new());
         for _ in 0..10 {
             make_due(&database).await;
             assert_eq!(conductor.round().await, 1);
@@ -156,13 +156,13 @@ on_every_database! {
         assert_eq!(health(&world, &uuid).await, Some(HealthStatus::Healthy));
     }
 
-    async fn clusters_whose_nodes_may_not_run_are_not_asked_about(database: TestDatabase) {
+    async fn clusters_without_running_nodes_are_not_polled(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = Conductor::new(&world, "one");
         let mut expected = Vec::new();
         for status in ClusterStatus::ALL {
             let uuid = cluster(&world, *status).await;
-            world.driver.says_of_use(&uuid, uses(1.0));
+            world.driver.set_utilisation(&uuid, uses(1.0));
             use ClusterStatus as S;
             if matches!(status, S::CreateComplete | S::UpdateInProgress | S::UpdateComplete | S::UpdateFailed) {
                 expected.push(uuid);
@@ -172,6 +172,6 @@ on_every_database! {
         for uuid in &expected {
             conductor.shows(uuid, true).await;
         }
-        assert_eq!(world.driver.use_looks().len(), expected.len());
+        assert_eq!(world.driver.utilisation_polls().len(), expected.len());
     }
 }

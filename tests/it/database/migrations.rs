@@ -271,7 +271,7 @@ on_every_database! {
 
 on_every_database! {
     /// The program itself, with a configuration file.
-    async fn magnum_db_manage_says_what_it_did_and_what_to_do(database: TestDatabase) -> Result<()> {
+    async fn magnum_db_manage_reports_its_result_and_the_next_step(database: TestDatabase) -> Result<()> {
         let folder = tempfile::tempdir()?;
         let config = folder.path().join("magnum.conf");
         let key = folder.path().join("state/journal.key");
@@ -336,7 +336,7 @@ async fn a_creation_that_mysql_cut_short_is_taken_up_again() -> Result<()> {
 }
 
 #[tokio::test]
-async fn sqlite_in_a_folder_that_does_not_exist_says_so() {
+async fn sqlite_in_a_missing_folder_is_an_error_that_names_it() {
     let section = DatabaseSection {
         connection: Secret::new("sqlite:////nonexistent/folder/magnum.sqlite"),
         ..DatabaseSection::default()
@@ -362,7 +362,7 @@ async fn asking_for_the_version_makes_no_file() -> Result<()> {
 
 /// A server that is still starting, or a wrong address: the person at the terminal sees what is being waited for.
 #[tokio::test(flavor = "multi_thread")]
-async fn magnum_db_manage_says_that_it_waits_for_a_server_and_then_gives_up() -> Result<()> {
+async fn magnum_db_manage_logs_the_wait_for_a_server_and_then_gives_up() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let nobody = magnum_tests::ports::free_port()?;
     let config = folder.path().join("magnum.conf");

@@ -589,7 +589,7 @@ on_every_database! {
         Ok(())
     }
 
-    async fn locks_say_whether_the_row_is_there(database: TestDatabase) -> Result<()> {
+    async fn locks_return_whether_the_row_exists(database: TestDatabase) -> Result<()> {
         let db = sample(&database).await?;
         let (there, absent) = db
             .transaction::<_, DbError, _>(|conn| {

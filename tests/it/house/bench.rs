@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use magnum_tests::bench::{Calls, Casts, Create, Ground, Objects, Sweep};
+use magnum_tests::bench::{Calls, Casts, Create, Environment, Objects, Sweep};
 use magnum_tests::mariadb::Mariadb;
 use magnum_tests::process::built;
 use magnum_tests::rabbitmq::Rabbitmq;
 use serde_json::{Value, json};
 
-async fn ground() -> Result<Ground<'static>> {
-    Ok(Ground {
+async fn environment() -> Result<Environment<'static>> {
+    Ok(Environment {
         program: built("bench")?,
         broker: Rabbitmq::shared().await?,
         database: Mariadb::shared().await?,
@@ -25,7 +25,7 @@ fn column(report: &Value, name: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_contestant_handles_all_casts_and_tells_how_late() -> Result<()> {
+async fn every_contestant_handles_all_casts_and_reports_latencies() -> Result<()> {
     let casts = Casts {
         messages: 200,
         peer_messages: 50,
@@ -34,7 +34,7 @@ async fn every_contestant_handles_all_casts_and_tells_how_late() -> Result<()> {
         pace: 100,
         limit: Duration::from_secs(60),
     };
-    let report = casts.run(&ground().await?).await?;
+    let report = casts.run(&environment().await?).await?;
     let json = report.json();
     let names = ["bare consumer", "ours", "oslo.messaging", "journalled"];
     assert_eq!(column(&json, "contestant"), names);
@@ -58,7 +58,7 @@ async fn every_call_is_answered() -> Result<()> {
         peer_messages: 32,
         limit: Duration::from_secs(60),
     };
-    let json = calls.run(&ground().await?).await?.json();
+    let json = calls.run(&environment().await?).await?.json();
     assert_eq!(column(&json, "callers"), [1.0, 1.0, 16.0, 16.0]);
     assert_eq!(column(&json, "calls"), [160.0, 32.0, 160.0, 32.0]);
     assert_eq!(json["goals"].as_array().map(Vec::len), Some(9));
@@ -66,13 +66,13 @@ async fn every_call_is_answered() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_ends_calls_and_what_was_made_is_measured() -> Result<()> {
+async fn limit_ends_calls_and_completed_ones_are_measured() -> Result<()> {
     let calls = Calls {
         messages: u64::MAX,
         peer_messages: u64::MAX,
         limit: Duration::from_secs(1),
     };
-    let made = column(&calls.run(&ground().await?).await?.json(), "calls");
+    let made = column(&calls.run(&environment().await?).await?.json(), "calls");
     assert!(made.iter().all(|calls: &Value| *calls != json!(0.0)), "{made:?}");
     Ok(())
 }
@@ -84,7 +84,7 @@ async fn both_conductors_answer_every_question_about_a_cluster() -> Result<()> {
         peer_messages: 32,
         limit: Duration::from_secs(60),
     };
-    let json = objects.run(&ground().await?).await?.json();
+    let json = objects.run(&environment().await?).await?.json();
     assert_eq!(column(&json, "contestant"), ["ours", "ours", "Magnum", "Magnum"]);
     assert_eq!(column(&json, "calls"), [160.0, 160.0, 32.0, 32.0]);
     assert_eq!(json["goals"].as_array().map(Vec::len), Some(7));
@@ -99,7 +99,7 @@ async fn every_contestant_creates_all_clusters_with_their_certificates() -> Resu
         peer_clusters: 3,
         limit: Duration::from_secs(120),
     };
-    let json = create.run(&ground().await?).await?.json();
+    let json = create.run(&environment().await?).await?.json();
     let names = [
         "bare RSA keys",
         "ours, EC",
@@ -122,11 +122,11 @@ async fn every_cluster_in_progress_is_swept_once_however_many_conductors_there_a
     };
     // Its statements are counted.
     let database = Mariadb::dedicated().await?;
-    let ground = Ground {
+    let environment = Environment {
         database: &database,
-        ..ground().await?
+        ..environment().await?
     };
-    let json = sweep.run(&ground).await?.json();
+    let json = sweep.run(&environment).await?.json();
     assert_eq!(column(&json, "clusters"), [0.0, 20.0, 60.0, 60.0, 60.0, 20.0]);
     assert_eq!(column(&json, "conductors"), [1.0, 1.0, 1.0, 2.0, 4.0, 1.0]);
     assert_eq!(json["goals"].as_array().map(Vec::len), Some(6));

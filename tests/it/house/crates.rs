@@ -118,7 +118,7 @@ fn listed(manifest: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_crate_lists_only_what_its_place_allows() {
+fn crates_depend_only_on_crates_allowed_by_their_layer() {
     let mut wrong = Vec::new();
     for manifest in files(&["Cargo.toml"]) {
         let place = manifest.path.trim_end_matches("/Cargo.toml");

@@ -28,7 +28,7 @@ fn no_test_is_ignored() {
 }
 
 #[test]
-fn every_module_says_what_it_is_for() {
+fn every_module_has_a_description() {
     offenders("a file without module documentation", |source| {
         source.path.contains("/src/")
             && !source.text.starts_with("//!")

@@ -131,7 +131,7 @@ async fn a_new_driver_builds_changes_observes_and_deletes_and_may_repeat_each() 
 }
 
 #[tokio::test]
-async fn check_ends_with_one_and_tells_every_mistake_by_line() -> Result<()> {
+async fn check_exits_with_one_and_reports_every_mistake_by_line() -> Result<()> {
     let folder = new_driver("check", "mine").await?;
     let dir = folder.join("mine");
     let good = manage(&["check", &text(&dir)]).await?;
@@ -288,16 +288,16 @@ async fn announced_on(backend: Backend) -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_list_shows_what_conductors_announced_in_sqlite() -> Result<()> {
+async fn list_shows_the_announced_drivers_in_sqlite() -> Result<()> {
     announced_on(Backend::Sqlite).await
 }
 
 #[tokio::test]
-async fn the_list_shows_what_conductors_announced_in_mariadb() -> Result<()> {
+async fn list_shows_the_announced_drivers_in_mariadb() -> Result<()> {
     announced_on(Backend::Mariadb).await
 }
 
 #[tokio::test]
-async fn the_list_shows_what_conductors_announced_in_postgres() -> Result<()> {
+async fn list_shows_the_announced_drivers_in_postgres() -> Result<()> {
     announced_on(Backend::Postgres).await
 }

@@ -59,7 +59,7 @@ fn kinds(body: &Value) -> Result<Vec<&str>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_owner_sees_what_happened_and_the_administrator_sees_where_and_why() -> Result<()> {
+async fn owner_sees_the_operations_and_administrator_sees_conductor_and_reason_too() -> Result<()> {
     let scene = Scene::set().await?;
     let body = scene.owner.get(&scene.path("")).await?.expect(200)?;
     let made = &list(&body)?[0];
@@ -108,7 +108,7 @@ async fn the_owner_sees_what_happened_and_the_administrator_sees_where_and_why()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_those_who_may_see_the_cluster_see_its_operations_and_only_with_the_version() -> Result<()> {
+async fn operations_are_visible_only_with_access_to_the_cluster_and_the_version() -> Result<()> {
     let scene = Scene::set().await?;
     let stranger = scene.api.rest.as_somebody("south", "bob");
     ensure!(stranger.get(&scene.path("")).await?.status.as_u16() == 404);

@@ -86,7 +86,7 @@ async fn seen(url: &str, picture: &Path) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_page_shows_what_goes_on_and_runs_nothing_that_names_and_reasons_hold() -> Result<()> {
+async fn page_shows_operations_and_escapes_names_and_reasons() -> Result<()> {
     let world = world().await?;
     let url = world.admin("/ui");
     let answer = reqwest::get(&url).await?;
@@ -126,7 +126,7 @@ async fn the_page_shows_what_goes_on_and_runs_nothing_that_names_and_reasons_hol
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_its_tables_the_page_says_that_it_knows_nothing() -> Result<()> {
+async fn page_without_its_tables_shows_that_nothing_is_known() -> Result<()> {
     let world = World::start(|_| {}).await?;
     let empty = reqwest::get(world.admin("/ui")).await?.text().await?;
     ensure!(

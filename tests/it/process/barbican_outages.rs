@@ -213,7 +213,7 @@ fn question(method: &str, cluster: &str, csr: Option<&str>) -> Value {
     })
 }
 
-fn is_told_to_come_again(answer: Result<Value, Raised>) -> Result<()> {
+fn assert_store_unavailable(answer: Result<Value, Raised>) -> Result<()> {
     let raised = answer
         .err()
         .context("an answer through a line that carries nothing")?;
@@ -245,11 +245,11 @@ async fn certificate_call_during_an_outage_fails_in_time() -> Result<()> {
                 .is_some_and(|pem| pem.contains("BEGIN"))
         );
         scene.barbican.cut();
-        is_told_to_come_again(python.ask(asked.clone()).await?)?;
+        assert_store_unavailable(python.ask(asked.clone()).await?)?;
         scene.barbican.restore();
         scene.barbican.stall();
         let since = Instant::now();
-        is_told_to_come_again(python.ask(asked.clone()).await?)?;
+        assert_store_unavailable(python.ask(asked.clone()).await?)?;
         // Half of rpc_response_timeout is 4 s; the rest is for a machine with other work.
         ensure!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
         scene.barbican.restore();

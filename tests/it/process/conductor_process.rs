@@ -108,7 +108,7 @@ async fn sighup_brings_new_drivers_to_every_api_and_a_broken_one_harms_nothing()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_admin_interface_tells_health_readiness_and_metrics() -> Result<()> {
+async fn admin_interface_serves_health_readiness_and_metrics() -> Result<()> {
     let deployment = Deployment::new(Backend::Sqlite).await?;
     let mut conductor = deployment.conductor("one").await?;
     let config = std::fs::read_to_string(deployment.folder.join("one.conf"))?;
@@ -219,7 +219,7 @@ async fn workers_are_threads_of_one_process() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_programs_say_at_start_that_a_queue_is_not_durable_and_which_option_makes_it_so() -> Result<()> {
+async fn both_programs_warn_at_start_of_a_queue_that_is_not_durable_and_name_the_option() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     let (conductor, api) = (deployment.conductor("durable").await?, deployment.api().await?);
     for program in [&conductor, &api.program] {

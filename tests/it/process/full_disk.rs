@@ -8,7 +8,7 @@ use magnum_tests::full_disk::FullDisk;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_api_says_that_it_cannot_write() -> Result<()> {
+async fn api_reports_a_full_disk() -> Result<()> {
     let deployment = Deployment::new(Backend::Sqlite).await?;
     let disk = FullDisk::new(&deployment.database.name)?;
     let _conductor = deployment.conductor("one").await?;

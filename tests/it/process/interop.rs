@@ -312,7 +312,7 @@ async fn a_cluster_at_work_refuses_an_update_with_magnums_own_exception() -> Res
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn magnums_server_rebuilds_what_our_api_publishes() -> Result<()> {
+async fn magnums_server_decodes_the_messages_of_our_api() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Mariadb).await?;
     deployment.set("api", "accept_wait", 0);
     let api = deployment.api().await?;

@@ -108,7 +108,7 @@ async fn on_a_terminal_the_demonstration_draws_a_bar_that_ends_with_its_part() -
 }
 
 #[tokio::test]
-async fn a_demonstration_that_cannot_run_says_what_to_do() -> Result<()> {
+async fn demonstration_that_cannot_run_prints_advice() -> Result<()> {
     let no_python = Launch::program("magnum-dev")?
         .args(["demo"])
         .env("PATH", "/nowhere");
@@ -161,7 +161,7 @@ fn state() -> Result<PathBuf> {
 }
 
 #[tokio::test]
-async fn a_service_keeps_what_it_has_and_ends_in_order() -> Result<()> {
+async fn service_keeps_its_data_and_stops_in_order() -> Result<()> {
     let state = state()?;
     let (mut program, rest) = serve(&state).await?;
     ensure!(

@@ -266,7 +266,7 @@ fn shape(value: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_driver_writes_what_oslos_writes() -> Result<()> {
+async fn log_driver_writes_the_same_lines_as_oslos() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     deployment.set(SECTION, "driver", "log");
     deployment.set("DEFAULT", "use_json", true);
@@ -374,7 +374,7 @@ async fn told_to_nobody(retry: Option<i64>) -> Result<(Deployment, Program, Chao
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn retry_says_how_often_a_notification_is_offered_again() -> Result<()> {
+async fn retry_limits_the_attempts_of_a_notification() -> Result<()> {
     for (retry, attempts) in [(0, 1), (3, 4)] {
         let (_deployment, conductor, line) = told_to_nobody(Some(retry)).await?;
         // Pending and success.

@@ -121,7 +121,7 @@ async fn a_broker_that_does_not_confirm_is_a_503_in_bounded_time() -> Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_database_the_api_says_so_and_comes_back() -> Result<()> {
+async fn api_reports_a_lost_database_and_recovers() -> Result<()> {
     let scene = Scene::set().await?;
     let before = scene.asking_works("before").await?;
     scene.database.cut();

@@ -397,7 +397,7 @@ async fn an_oslo_server_takes_a_message_with_a_trace() -> Result<()> {
             && seen["args"]["cluster"]["fields"]["uuid"] == asked.cluster.as_str(),
         "{seen}"
     );
-    let said = tap.said_by("sender");
+    let said = tap.connections_named("sender");
     let headers: Vec<&Value> = said
         .iter()
         .flat_map(|said| &said.methods)

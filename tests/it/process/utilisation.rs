@@ -171,7 +171,7 @@ async fn utilisation_is_shown_and_notified_until_the_cluster_is_gone() -> Result
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_option_what_a_cluster_uses_is_shown_and_not_told() -> Result<()> {
+async fn without_the_option_utilisation_is_shown_but_not_notified() -> Result<()> {
     let (mut deployment, mut listener) = deployment().await?;
     install_disk(&mut deployment)?;
     let mut conductor = deployment.conductor("one").await?;

@@ -96,7 +96,7 @@ fn ours(recorded: &Value, kind: OperationKind, outcome: NoticeOutcome, priority:
         kind,
         outcome,
         cluster: &seen.cluster.uuid,
-        seen: Some(&seen),
+        snapshot: Some(&seen),
         context: &context,
         refusal: None,
     });
@@ -134,7 +134,7 @@ fn every_notification_equals_magnums() {
 }
 
 #[test]
-fn its_publisher_declares_what_oslos_does() {
+fn notification_publisher_declares_the_same_queue_as_oslos() {
     let recorded = load("rpc", "notification-publisher");
     let ours = topology::notification_queue("magnum", "notifications.info", &RabbitOptions::default());
     assert_eq!(methods(&ours), *recorded["declares"].as_array().unwrap());

@@ -17,7 +17,7 @@ use super::load::recorded;
 use super::measure::{Contestant, Server, own, peer};
 use super::report::{Goal, Report, Row, say};
 use super::usage::{Meter, cpu, percentile, rss_mib};
-use super::{Ground, seconds};
+use super::{Environment, seconds};
 use crate::rabbitmq::Vhost;
 
 /// Numbers of callers at once.
@@ -71,15 +71,15 @@ struct Seen {
 
 impl Calls {
     /// Measures both contestants with each number of callers.
-    pub async fn run(&self, ground: &Ground<'_>) -> Result<Report> {
+    pub async fn run(&self, environment: &Environment<'_>) -> Result<Report> {
         let setup = json!({"messages": self.messages, "peer_messages": self.peer_messages});
         let mut report = Report::new("calls", &COLUMNS, setup);
         for callers in CALLERS {
             let ours = self
-                .measure(ground, Contestant::Ours, callers, &mut report)
+                .measure(environment, Contestant::Ours, callers, &mut report)
                 .await?;
             let peer = self
-                .measure(ground, Contestant::Peer, callers, &mut report)
+                .measure(environment, Contestant::Peer, callers, &mut report)
                 .await?;
             let share = |what: &str| format!("{what} at {callers} callers, share of the peer's");
             report.goal(Goal::at_most(
@@ -104,7 +104,7 @@ impl Calls {
 
     async fn measure(
         &self,
-        ground: &Ground<'_>,
+        environment: &Environment<'_>,
         contestant: Contestant,
         callers: u64,
         report: &mut Report,
@@ -118,14 +118,14 @@ impl Calls {
             contestant.name(),
             self.limit
         ));
-        let vhost = ground.broker.vhost().await?;
+        let vhost = environment.broker.vhost().await?;
         let command = match contestant {
             Contestant::Peer => peer(&["server", &vhost.transport_url(), &u64::MAX.to_string(), "0"])?,
-            _ => own(ground, "ours", &vhost, u64::MAX, 0),
+            _ => own(environment, "ours", &vhost, u64::MAX, 0),
         };
         let server = Server::start(command, &vhost).await?;
         self.call(contestant, &vhost, callers, callers * WARM_UP).await?;
-        let meter = Meter::start([server.pid, ground.broker.pid().await?])?;
+        let meter = Meter::start([server.pid, environment.broker.pid().await?])?;
         let seen = self.call(contestant, &vhost, callers, count).await?;
         let made = seen.latencies_ms.len();
         ensure!(made > 0, "no call was made within {:?} (see --limit)", self.limit);

@@ -14,7 +14,7 @@ use super::load::Load;
 use super::measure::{Contestant, Server, Watcher, own, peer};
 use super::report::{Goal, Report, Row, say};
 use super::usage::{Meter, percentile, rss_mib};
-use super::{Ground, seconds};
+use super::{Environment, seconds};
 use crate::rabbitmq::Vhost;
 
 /// What `bench casts` measures.
@@ -67,16 +67,18 @@ struct Measured {
 
 impl Casts {
     /// Measures all contestants.
-    pub async fn run(&self, ground: &Ground<'_>) -> Result<Report> {
+    pub async fn run(&self, environment: &Environment<'_>) -> Result<Report> {
         let setup = json!({
             "messages": self.messages, "peer_messages": self.peer_messages,
             "journalled_messages": self.journalled_messages, "probes": self.probes, "pace": self.pace,
         });
         let mut report = Report::new("casts", &COLUMNS, setup);
-        let bare = self.measure(ground, Contestant::Bare, &mut report).await?;
-        let ours = self.measure(ground, Contestant::Ours, &mut report).await?;
-        let peer = self.measure(ground, Contestant::Peer, &mut report).await?;
-        let journalled = self.measure(ground, Contestant::Journalled, &mut report).await?;
+        let bare = self.measure(environment, Contestant::Bare, &mut report).await?;
+        let ours = self.measure(environment, Contestant::Ours, &mut report).await?;
+        let peer = self.measure(environment, Contestant::Peer, &mut report).await?;
+        let journalled = self
+            .measure(environment, Contestant::Journalled, &mut report)
+            .await?;
         report.goal(Goal::at_most(
             "cpu per cast, share of the peer's",
             ours.cpu_us / peer.cpu_us,
@@ -103,14 +105,14 @@ impl Casts {
 
     async fn measure(
         &self,
-        ground: &Ground<'_>,
+        environment: &Environment<'_>,
         contestant: Contestant,
         report: &mut Report,
     ) -> Result<Measured> {
-        let vhost = ground.broker.vhost().await?;
+        let vhost = environment.broker.vhost().await?;
         let measured = match contestant {
-            Contestant::Journalled => self.journalled(ground, &vhost).await?,
-            told => self.told(ground, told, &vhost).await?,
+            Contestant::Journalled => self.journalled(environment, &vhost).await?,
+            other => self.self_reporting(environment, other, &vhost).await?,
         };
         report.row(Row {
             name: contestant.name(),
@@ -129,8 +131,13 @@ impl Casts {
         Ok(measured)
     }
 
-    /// A contestant that tells by itself what it has handled, and how late.
-    async fn told(&self, ground: &Ground<'_>, contestant: Contestant, vhost: &Vhost) -> Result<Measured> {
+    /// Measures a contestant that reports by itself how many casts it has handled, and their latencies.
+    async fn self_reporting(
+        &self,
+        environment: &Environment<'_>,
+        contestant: Contestant,
+        vhost: &Vhost,
+    ) -> Result<Measured> {
         let count = match contestant {
             Contestant::Peer => self.peer_messages,
             _ => self.messages,
@@ -139,21 +146,21 @@ impl Casts {
         let (url, total, probes) = (vhost.transport_url(), count.to_string(), self.probes.to_string());
         let command = match contestant {
             Contestant::Peer => peer(&["server", &url, &total, &probes])?,
-            Contestant::Bare => own(ground, "bare", vhost, count, self.probes),
-            _ => own(ground, "ours", vhost, count, self.probes),
+            Contestant::Bare => own(environment, "bare", vhost, count, self.probes),
+            _ => own(environment, "ours", vhost, count, self.probes),
         };
-        let broker = ground.broker.pid().await?;
+        let broker = environment.broker.pid().await?;
         let broker_only = Meter::start([broker])?;
         let mut server = Server::start(command, vhost).await?;
         let meter = Meter::start([server.pid])?;
-        let done = server.said(self.limit).await?;
+        let done = server.next_line(self.limit).await?;
         ensure!(done == "done", "the contestant said `{done}`");
         let took = server.began.elapsed();
         let (cpu, broker) = (meter.per_message(count)?, broker_only.per_message(count)?);
         let mut latencies_ms: Vec<f64> = Vec::new();
         if self.probes > 0 {
             let sent = load.at_pace(self.probes, self.pace).await?;
-            latencies_ms = serde_json::from_str(&server.said(self.limit).await?)?;
+            latencies_ms = serde_json::from_str(&server.next_line(self.limit).await?)?;
             ensure!(
                 latencies_ms.len() == sent.len(),
                 "{} latencies",
@@ -177,13 +184,13 @@ impl Casts {
     }
 
     /// The conductor: what it has recorded is seen in the database.
-    async fn journalled(&self, ground: &Ground<'_>, vhost: &Vhost) -> Result<Measured> {
+    async fn journalled(&self, environment: &Environment<'_>, vhost: &Vhost) -> Result<Measured> {
         let count = self.journalled_messages;
-        let journal = Journal::prepare(ground, vhost).await?;
+        let journal = Journal::prepare(environment, vhost).await?;
         let load = self.filled(Contestant::Journalled, vhost, count).await?;
-        let servers = [ground.broker.pid().await?, ground.database.pid().await?];
+        let servers = [environment.broker.pid().await?, environment.database.pid().await?];
         let servers = Meter::start(servers)?;
-        let server = Server::start(journal.conductor(ground), vhost).await?;
+        let server = Server::start(journal.conductor(environment), vhost).await?;
         let meter = Meter::start([server.pid])?;
         let moments = journal.watch(0, count, self.limit).await?;
         let took = moments.last().map_or(self.limit, |last| *last - server.began);

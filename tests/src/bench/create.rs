@@ -21,7 +21,7 @@ use super::measure::Server;
 use super::report::{Goal, Report, Row, say};
 use super::site::Site;
 use super::usage::{cpu_of_tree, rss_mib};
-use super::{Ground, seconds};
+use super::{Environment, seconds};
 
 /// What `bench create` measures.
 #[derive(Debug, clap::Args)]
@@ -58,7 +58,7 @@ struct Measured {
 
 impl Create {
     /// Measures all contestants.
-    pub async fn run(&self, ground: &Ground<'_>) -> Result<Report> {
+    pub async fn run(&self, environment: &Environment<'_>) -> Result<Report> {
         let setup = json!({
             "clusters": self.clusters, "rsa_clusters": self.rsa_clusters, "peer_clusters": self.peer_clusters,
         });
@@ -69,7 +69,7 @@ impl Create {
             figures: vec![Some(self.rsa_clusters as f64), Some(bare), None, None, None],
         });
         let ec = self
-            .ours(ground, "ours, EC", "ecdsa-p256", self.clusters, 0)
+            .ours(environment, "ours, EC", "ecdsa-p256", self.clusters, 0)
             .await?;
         let pool = u64::from(Settings::default().certificates.key_pool_size);
         ensure!(
@@ -79,7 +79,7 @@ impl Create {
         );
         let pooled = self
             .ours(
-                ground,
+                environment,
                 "ours, RSA-2048, from the pool",
                 RSA,
                 self.rsa_clusters,
@@ -87,9 +87,9 @@ impl Create {
             )
             .await?;
         let rsa = self
-            .ours(ground, "ours, RSA-2048, no pool", RSA, self.rsa_clusters, 0)
+            .ours(environment, "ours, RSA-2048, no pool", RSA, self.rsa_clusters, 0)
             .await?;
-        let peer = self.peer(ground).await?;
+        let peer = self.peer(environment).await?;
         report.goal(Goal::at_least(
             "rate with EC keys, times the peer's",
             ec.rate / peer.rate,
@@ -118,22 +118,22 @@ impl Create {
 
     async fn ours(
         &self,
-        ground: &Ground<'_>,
+        environment: &Environment<'_>,
         name: &'static str,
         key_type: &str,
         count: u64,
         pool: u64,
     ) -> Result<Measured> {
         say(&format!("create, {name}: {count} clusters"));
-        let site = Site::prepare(ground).await?;
+        let site = Site::prepare(environment).await?;
         if pool > 0 {
-            let idle = Server::start(site.ours(ground, "bench", key_type, pool)?, &site.vhost).await?;
+            let idle = Server::start(site.ours(environment, "bench", key_type, pool)?, &site.vhost).await?;
             site.wait_for(POOLED, count * KEYS, self.limit).await?;
             idle.stop().await?;
         }
         let load = Load::open(&site.vhost).await?;
         load.backlog(count).await?;
-        let server = Server::start(site.ours(ground, "bench", key_type, pool)?, &site.vhost).await?;
+        let server = Server::start(site.ours(environment, "bench", key_type, pool)?, &site.vhost).await?;
         let done = site.wait_for(BUILT, count, self.limit).await?;
         let measured = measured(
             name,
@@ -149,10 +149,10 @@ impl Create {
         Ok(measured)
     }
 
-    async fn peer(&self, ground: &Ground<'_>) -> Result<Measured> {
+    async fn peer(&self, environment: &Environment<'_>) -> Result<Measured> {
         let count = self.peer_clusters;
         say(&format!("create, magnum 23: {count} clusters"));
-        let site = Site::prepare(ground).await?;
+        let site = Site::prepare(environment).await?;
         let python = site.python().await?;
         let load = Load::open(&site.vhost).await?;
         load.backlog(count).await?;

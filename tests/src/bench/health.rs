@@ -16,7 +16,7 @@ use super::measure::Server;
 use super::report::{Goal, Report, Row, say};
 use super::site::{Eye, Site};
 use super::usage::cpu_of_tree;
-use super::{Ground, seconds};
+use super::{Environment, seconds};
 
 /// What `bench health` measures.
 #[derive(Debug, clap::Args)]
@@ -50,15 +50,15 @@ struct Measured {
 
 impl Health {
     /// Measures one, two and four conductors.
-    pub async fn run(&self, ground: &Ground<'_>) -> Result<Report> {
+    pub async fn run(&self, environment: &Environment<'_>) -> Result<Report> {
         let setup = json!({
             "clusters": self.clusters, "interval": self.interval.as_secs_f64(), "batch": BATCH,
         });
         let mut report = Report::new("health", &COLUMNS, setup);
         let mut per_batch = Vec::new();
         for conductors in [1_u32, 2, 4] {
-            let idle = self.round(ground, &mut report, conductors, false).await?;
-            let checking = self.round(ground, &mut report, conductors, true).await?;
+            let idle = self.round(environment, &mut report, conductors, false).await?;
+            let checking = self.round(environment, &mut report, conductors, true).await?;
             ensure!(
                 checking.looks >= self.clusters * 9 / 10,
                 "{} looks at {} clusters in an interval",
@@ -81,21 +81,21 @@ impl Health {
 
     async fn round(
         &self,
-        ground: &Ground<'_>,
+        environment: &Environment<'_>,
         report: &mut Report,
         conductors: u32,
         checking: bool,
     ) -> Result<Measured> {
         let name = if checking { "checking" } else { "idle" };
         say(&format!("health, {name}: {conductors} conductors"));
-        let site = Site::prepare(ground).await?;
+        let site = Site::prepare(environment).await?;
         let interval = if checking { self.interval } else { Duration::ZERO };
         let site = site.with("kubernetes", "health_polling_interval", interval.as_secs_f64());
         site.fill(self.clusters, ClusterStatus::CreateComplete).await?;
         let mut eye = site.eye().await?;
         let mut servers = Vec::new();
         for number in 0..conductors {
-            let command = site.ours(ground, &format!("bench-{number}"), "ecdsa-p256", 0)?;
+            let command = site.ours(environment, &format!("bench-{number}"), "ecdsa-p256", 0)?;
             servers.push(Server::start(command, &site.vhost).await?);
         }
         if checking {

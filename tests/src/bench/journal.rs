@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::Instant;
 
-use super::Ground;
+use super::Environment;
 use super::load::recorded;
 use crate::TestDatabase;
 use crate::builders::ConfigFile;
@@ -55,9 +55,9 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) async fn prepare(ground: &Ground<'_>, vhost: &Vhost) -> Result<Self> {
+    pub(super) async fn prepare(environment: &Environment<'_>, vhost: &Vhost) -> Result<Self> {
         let folder = run_dir()?.folder("journalled")?;
-        let database = TestDatabase::on_mariadb(ground.database).await?;
+        let database = TestDatabase::on_mariadb(environment.database).await?;
         let section = DatabaseSection {
             connection: Secret::new(database.url()),
             ..DatabaseSection::default()
@@ -82,8 +82,8 @@ impl Journal {
     }
 
     /// The conductor.
-    pub(super) fn conductor(&self, ground: &Ground<'_>) -> Command {
-        let mut command = Command::new(&ground.program);
+    pub(super) fn conductor(&self, environment: &Environment<'_>) -> Command {
+        let mut command = Command::new(&environment.program);
         command.args(["conductor", "--config-file"]).arg(&self.config);
         command
     }

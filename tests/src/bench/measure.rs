@@ -1,4 +1,4 @@
-//! A contestant's server as a process: when it consumes, what it says, what it uses.
+//! A contestant's server as a process: the time until it consumes, its output, its resources.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Ground;
+use super::Environment;
 use crate::oslo_peer::python;
 use crate::rabbitmq::Vhost;
 use crate::run_dir::run_dir;
@@ -88,7 +88,7 @@ impl Server {
     }
 
     /// The next line it prints.
-    pub(super) async fn said(&mut self, within: Duration) -> Result<String> {
+    pub(super) async fn next_line(&mut self, within: Duration) -> Result<String> {
         match timeout(within, self.lines.next_line()).await {
             Ok(Ok(Some(line))) => Ok(line),
             Ok(_) => Err(self.trouble("ended")),
@@ -111,8 +111,14 @@ impl Server {
 }
 
 /// A server of ours for so many casts and probes.
-pub(super) fn own(ground: &Ground<'_>, kind: &str, vhost: &Vhost, total: u64, probes: u64) -> Command {
-    let mut command = Command::new(&ground.program);
+pub(super) fn own(
+    environment: &Environment<'_>,
+    kind: &str,
+    vhost: &Vhost,
+    total: u64,
+    probes: u64,
+) -> Command {
+    let mut command = Command::new(&environment.program);
     command.args(["serve", kind, &vhost.transport_url()]);
     command.args([total.to_string(), probes.to_string()]);
     command

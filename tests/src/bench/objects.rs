@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout};
 use super::measure::Server;
 use super::report::{Goal, Report, Row, say};
 use super::usage::{Meter, percentile, rss_mib};
-use super::{Ground, seconds};
+use super::{Environment, seconds};
 use crate::TestDatabase;
 use crate::builders::ConfigFile;
 use crate::driver_record::DriverRecord;
@@ -74,12 +74,12 @@ struct Measured {
 
 impl Objects {
     /// Measures both contestants with each number of callers.
-    pub async fn run(&self, ground: &Ground<'_>) -> Result<Report> {
+    pub async fn run(&self, environment: &Environment<'_>) -> Result<Report> {
         let setup = json!({"messages": self.messages, "peer_messages": self.peer_messages});
         let mut report = Report::new("objects", &COLUMNS, setup);
-        let site = Site::prepare(ground).await?;
-        let ours = self.ours(ground, &site, &mut report).await?;
-        let peer = self.magnums(ground, &site, &mut report).await?;
+        let site = Site::prepare(environment).await?;
+        let ours = self.ours(environment, &site, &mut report).await?;
+        let peer = self.magnums(environment, &site, &mut report).await?;
         for ((callers, ours), peer) in CALLERS.iter().zip(ours).zip(peer) {
             let of = |what: &str| format!("{what} with {callers} callers");
             let rate = Goal::at_least(
@@ -102,18 +102,28 @@ impl Objects {
         Ok(report)
     }
 
-    async fn ours(&self, ground: &Ground<'_>, site: &Site, report: &mut Report) -> Result<Vec<Measured>> {
-        let vhost = ground.broker.vhost().await?;
-        let server = Server::start(site.conductor(ground, &vhost)?, &vhost).await?;
+    async fn ours(
+        &self,
+        environment: &Environment<'_>,
+        site: &Site,
+        report: &mut Report,
+    ) -> Result<Vec<Measured>> {
+        let vhost = environment.broker.vhost().await?;
+        let server = Server::start(site.conductor(environment, &vhost)?, &vhost).await?;
         let measured = self
-            .with_each(ground, &vhost, "ours", server.pid, self.messages, report)
+            .with_each(environment, &vhost, "ours", server.pid, self.messages, report)
             .await?;
         server.stop().await?;
         Ok(measured)
     }
 
-    async fn magnums(&self, ground: &Ground<'_>, site: &Site, report: &mut Report) -> Result<Vec<Measured>> {
-        let vhost = ground.broker.vhost().await?;
+    async fn magnums(
+        &self,
+        environment: &Environment<'_>,
+        site: &Site,
+        report: &mut Report,
+    ) -> Result<Vec<Measured>> {
+        let vhost = environment.broker.vhost().await?;
         let record = DriverRecord::new(site.folder.join("record"));
         std::fs::create_dir_all(record.folder())?;
         let mut magnum = PythonMagnum::on(Release::Magnum23, &site.config(&vhost), record).await?;
@@ -122,7 +132,7 @@ impl Objects {
         let mut conductor = magnum.conductor(&vhost).await?;
         let measured = self
             .with_each(
-                ground,
+                environment,
                 &vhost,
                 "Magnum",
                 conductor.pid(),
@@ -137,7 +147,7 @@ impl Objects {
 
     async fn with_each(
         &self,
-        ground: &Ground<'_>,
+        environment: &Environment<'_>,
         vhost: &Vhost,
         name: &'static str,
         pid: u32,
@@ -151,7 +161,11 @@ impl Objects {
                 self.limit
             ));
             self.call(vhost, callers, callers * WARM_UP).await?;
-            let meter = Meter::start([pid, ground.broker.pid().await?, ground.database.pid().await?])?;
+            let meter = Meter::start([
+                pid,
+                environment.broker.pid().await?,
+                environment.database.pid().await?,
+            ])?;
             let (took, latencies_ms) = self.call(vhost, callers, count).await?;
             let made = latencies_ms.len();
             ensure!(made > 0, "no call was made within {:?} (see --limit)", self.limit);
@@ -259,9 +273,9 @@ struct Site {
 }
 
 impl Site {
-    async fn prepare(ground: &Ground<'_>) -> Result<Self> {
+    async fn prepare(environment: &Environment<'_>) -> Result<Self> {
         let folder = run_dir()?.folder("objects")?;
-        let database = TestDatabase::on_mariadb(ground.database).await?;
+        let database = TestDatabase::on_mariadb(environment.database).await?;
         let section = DatabaseSection {
             connection: Secret::new(database.url()),
             ..DatabaseSection::default()
@@ -287,13 +301,13 @@ impl Site {
     }
 
     /// Ours: everything at its default but the time that it takes to stop.
-    fn conductor(&self, ground: &Ground<'_>, vhost: &Vhost) -> Result<Command> {
+    fn conductor(&self, environment: &Environment<'_>, vhost: &Vhost) -> Result<Command> {
         let config = self
             .config(vhost)
             .set("drivers", "driver_path", self.folder.join("no-drivers").display())
             .set("conductor", "shutdown_timeout", 1)
             .write(&self.folder.join("ours.conf"))?;
-        let mut command = Command::new(&ground.program);
+        let mut command = Command::new(&environment.program);
         command.args(["conductor", "--config-file"]).arg(config);
         Ok(command)
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// Tells whoever waits what is being done. Not part of the result.
+/// Logs progress on standard error. Not part of the result.
 pub(super) fn say(text: &str) {
     eprintln!("bench: {text}");
 }
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn goals_say_whether_they_were_reached_in_both_forms() {
+    fn goals_show_whether_they_were_reached_in_both_forms() {
         let mut report = Report::new("casts", &["casts", "p50 ms"], json!({}));
         report.row(Row {
             name: "ours",

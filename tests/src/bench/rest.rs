@@ -21,7 +21,7 @@ use super::load::Load;
 use super::report::{Goal, Report, Row, say};
 use super::site::{Eye, Site};
 use super::usage::{Meter, cpu_of_tree, percentile, pss_mib_of_tree};
-use super::{Ground, seconds};
+use super::{Environment, seconds};
 use crate::ports::free_port;
 use crate::process::{Launch, Program, Ready};
 use crate::python_magnum::{PythonMagnum, Served};
@@ -85,7 +85,7 @@ struct Contestant {
 
 /// What both stand on.
 struct Stage<'a> {
-    ground: &'a Ground<'a>,
+    environment: &'a Environment<'a>,
     site: Site,
     cloud: StandIn,
     magnum: PythonMagnum,
@@ -93,13 +93,13 @@ struct Stage<'a> {
 
 impl RestApi {
     /// Measures both contestants.
-    pub async fn run(&self, ground: &Ground<'_>) -> Result<Report> {
+    pub async fn run(&self, environment: &Environment<'_>) -> Result<Report> {
         let setup = json!({
             "seconds": self.time.as_secs(), "connections": self.connections, "clusters": self.clusters,
             "processes of Magnum": PROCESSES,
         });
         let mut report = Report::new("rest", &COLUMNS, setup);
-        let mut stage = Stage::set(ground, self.clusters).await?;
+        let mut stage = Stage::set(environment, self.clusters).await?;
         let scenarios = scenarios(&stage.site).await?;
         let ours = stage.ours().await?;
         let ours = self.measure(ours, &stage, &scenarios, &mut report).await?;
@@ -170,7 +170,7 @@ impl RestApi {
         let asked_before = stage.cloud.asked();
         let queries_before = contestant.queries(eye).await?;
         let cpu_before = cpu_of_tree(pid)?;
-        let meter = Meter::start([stage.ground.database.pid().await?])?;
+        let meter = Meter::start([stage.environment.database.pid().await?])?;
         let volley = fire(contestant.address, shot, self.connections, self.time).await?;
         let requests = volley.latencies_ms.len();
         ensure!(requests > 0, "no request was answered");
@@ -226,8 +226,8 @@ impl Contestant {
 }
 
 impl<'a> Stage<'a> {
-    async fn set(ground: &'a Ground<'a>, clusters: u64) -> Result<Self> {
-        let site = Site::prepare(ground).await?;
+    async fn set(environment: &'a Environment<'a>, clusters: u64) -> Result<Self> {
+        let site = Site::prepare(environment).await?;
         site.fill(clusters, ClusterStatus::CreateComplete).await?;
         // Makes the queue; there is no conductor.
         Load::open(&site.vhost).await?.close().await;
@@ -240,7 +240,7 @@ impl<'a> Stage<'a> {
         magnum.set("quotas", "max_clusters_per_project", 1_000_000);
         magnum.set("api", "accept_wait", 0);
         Ok(Self {
-            ground,
+            environment,
             site,
             cloud,
             magnum,
@@ -251,7 +251,7 @@ impl<'a> Stage<'a> {
         let port = free_port()?;
         self.magnum.set("api", "host", "127.0.0.1");
         self.magnum.set("api", "port", port);
-        let program = Launch::command("bench-api", std::process::Command::new(&self.ground.program))
+        let program = Launch::command("bench-api", std::process::Command::new(&self.environment.program))
             .args(["api"])
             .config(&self.magnum.config_file()?)
             .ready_when(Ready::Http(format!("http://127.0.0.1:{port}/healthcheck")))

@@ -133,7 +133,7 @@ fn sent_header(delivery: &lapin::message::Delivery) -> Option<i64> {
     }
 }
 
-/// Counts, and tells whoever measures: one line when the backlog is handled, one when the probes are.
+/// Counts, and prints for the measuring process: one line when the backlog is handled, one when the probes are.
 struct Tally {
     handled: u64,
     total: u64,

@@ -21,7 +21,7 @@ use magnum_db::{self as db, Database, DbError};
 use tokio::process::Command;
 use tokio::time::Instant;
 
-use super::Ground;
+use super::Environment;
 use super::journal::template;
 use crate::TestDatabase;
 use crate::builders::ConfigFile;
@@ -82,10 +82,10 @@ pub(super) struct Site {
 
 impl Site {
     /// Tables, the template, the driver; no conductor yet.
-    pub(super) async fn prepare(ground: &Ground<'_>) -> Result<Self> {
+    pub(super) async fn prepare(environment: &Environment<'_>) -> Result<Self> {
         let folder = run_dir()?.folder("bench-site")?;
-        let vhost = ground.broker.vhost().await?;
-        let database = TestDatabase::on_mariadb(ground.database).await?;
+        let vhost = environment.broker.vhost().await?;
+        let database = TestDatabase::on_mariadb(environment.database).await?;
         db::migrate::upgrade(&section(&database)).await?;
         let mut template = template()?;
         template.driver = Some(DRIVER.to_owned());
@@ -125,7 +125,7 @@ impl Site {
     /// A conductor of ours called `name`, with this type of keys, and at most so many of them made ahead of need.
     pub(super) fn ours(
         &self,
-        ground: &Ground<'_>,
+        environment: &Environment<'_>,
         name: &str,
         key_type: &str,
         key_pool_size: u64,
@@ -137,7 +137,7 @@ impl Site {
             .set("certificates", "key_type", key_type)
             .set("certificates", "key_pool_size", key_pool_size)
             .write(&self.folder.join(format!("{name}.conf")))?;
-        let mut command = Command::new(&ground.program);
+        let mut command = Command::new(&environment.program);
         command.args(["conductor", "--config-file"]).arg(config);
         Ok(command)
     }

@@ -16,7 +16,7 @@ use super::measure::Server;
 use super::report::{Goal, Report, Row, say};
 use super::site::{Eye, Site};
 use super::usage::{cpu_of_tree, rss_mib};
-use super::{Ground, seconds};
+use super::{Environment, seconds};
 
 /// What `bench sweep` measures.
 #[derive(Debug, clap::Args)]
@@ -58,16 +58,16 @@ struct Measured {
 
 impl Sweep {
     /// Measures all contestants.
-    pub async fn run(&self, ground: &Ground<'_>) -> Result<Report> {
+    pub async fn run(&self, environment: &Environment<'_>) -> Result<Report> {
         let setup = json!({"few": self.few, "many": self.many, "batch": BATCH});
         let mut report = Report::new("sweep", &COLUMNS, setup);
-        let idle = self.ours(ground, &mut report, 0, 1).await?;
-        let few = self.ours(ground, &mut report, self.few, 1).await?;
+        let idle = self.ours(environment, &mut report, 0, 1).await?;
+        let few = self.ours(environment, &mut report, self.few, 1).await?;
         let mut many = Vec::new();
         for conductors in [1, 2, 4] {
-            many.push(self.ours(ground, &mut report, self.many, conductors).await?);
+            many.push(self.ours(environment, &mut report, self.many, conductors).await?);
         }
-        let peer = self.peer(ground, &mut report).await?;
+        let peer = self.peer(environment, &mut report).await?;
         let of_difference = |large: &Measured| {
             let clusters = (large.clusters - few.clusters) as f64;
             let queries = large.queries.saturating_sub(few.queries) as f64;
@@ -115,7 +115,7 @@ impl Sweep {
 
     async fn ours(
         &self,
-        ground: &Ground<'_>,
+        environment: &Environment<'_>,
         report: &mut Report,
         clusters: u64,
         conductors: u64,
@@ -123,13 +123,13 @@ impl Sweep {
         say(&format!(
             "sweep, ours: {clusters} clusters, {conductors} conductors"
         ));
-        let site = Site::prepare(ground).await?;
+        let site = Site::prepare(environment).await?;
         site.fill(clusters, ClusterStatus::CreateInProgress).await?;
         let mut eye = site.eye().await?;
         let (before, began) = (eye.statements_of_ours().await?, Instant::now());
         let mut servers = Vec::new();
         for number in 0..conductors {
-            let command = site.ours(ground, &format!("bench-{number}"), "ecdsa-p256", 0)?;
+            let command = site.ours(environment, &format!("bench-{number}"), "ecdsa-p256", 0)?;
             servers.push(Server::start(command, &site.vhost).await?);
         }
         // Given back after its look: nobody holds it, and the next look is far away.
@@ -175,9 +175,9 @@ impl Sweep {
         }
     }
 
-    async fn peer(&self, ground: &Ground<'_>, report: &mut Report) -> Result<Measured> {
+    async fn peer(&self, environment: &Environment<'_>, report: &mut Report) -> Result<Measured> {
         say(&format!("sweep, magnum 23: {} clusters", self.few));
-        let site = Site::prepare(ground).await?;
+        let site = Site::prepare(environment).await?;
         let python = site.python().await?;
         // What it uses without any cluster.
         let mut idle = python.conductor(&site.vhost).await?;

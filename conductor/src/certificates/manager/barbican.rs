@@ -1,15 +1,14 @@
 //! Barbican: a container of type `certificate` whose slots name text secrets, as Magnum keeps them. Any Magnum reads
 //! ours, and ours any Magnum's.
 //!
-//! Names are the one difference (`naming.rs`): behind Magnum's name of a container or secret stands what it was made
-//! for. By it the next attempt of an operation finds the container, or the secrets that a conductor left which was
-//! killed, or was never told that they are there, before it had the container; the first are taken over, the second
-//! removed.
+//! Names are the one difference (`naming.rs`): Magnum's name of a container or secret is followed by a mark with the
+//! operation. By it the next attempt of the operation finds a complete container, which is taken over, or secrets without
+//! a container, which are removed: their conductor was killed, or the response to their creation was lost.
 //!
-//! Guarantees: once [`CertificateManager::find`] or `store` has returned something, nothing else of that entry is in
-//! Barbican; once `delete` or `delete_made` has returned, nothing at all. What a request still brings there that was
-//! given up before is removed with the rest, whenever that is. Not guaranteed: anything about containers that two
-//! conductors make for one entry at once; leases see to it that they do not.
+//! Guarantees: once [`CertificateManager::find`] or `store` has returned a container, nothing else of that entry is in
+//! Barbican; once `delete` or `delete_made` has returned, nothing at all. What a request adds that had timed out before
+//! is removed together with the rest by the next of these calls. Not guaranteed: anything about containers that two
+//! conductors make for one entry at once; leases prevent that.
 
 mod client;
 mod naming;
@@ -57,7 +56,11 @@ impl Barbican {
         self.client.missing()
     }
 
-    /// Whether it answers the service user; stores nothing.
+    /// Checks that Barbican accepts the service user; stores nothing.
+    ///
+    /// # Errors
+    /// The options are incomplete, Keystone or Barbican does not respond or refuses the user, or the catalog has no
+    /// Barbican.
     pub(in crate::certificates) async fn probe(&self) -> Result<(), ServiceError> {
         self.client.probe().await
     }
@@ -114,7 +117,7 @@ impl Barbican {
                 .client
                 .create_container(&entry.marked(&entry.name), &secrets)
                 .await;
-            // It may be there: its secrets stay, and the next attempt finds it, or removes them.
+            // The container may exist: its secrets stay, and the next attempt finds it, or removes them.
             if created.as_ref().is_err_and(ServiceError::is_open) {
                 return created;
             }
@@ -152,17 +155,17 @@ impl Barbican {
     }
 
     /// The oldest container of the entry that can be used, whoever made it; all else of the entry is removed.
-    async fn only_one(&self, entry: &Entry) -> Result<Option<Stored>, ManagerError> {
+    async fn deduplicate(&self, entry: &Entry) -> Result<Option<Stored>, ManagerError> {
         let mut kept: Option<(Container, KeyPair)> = None;
         for container in self.client.containers(&entry.marked(&entry.name)).await? {
             if let Some((oldest, _)) = &kept {
-                // Made by a request that was taken for lost, or by another attempt: all come to the same one.
+                // Made by a request whose response was lost, or by another attempt: all keep the same one.
                 self.delete_one(&container, Some(oldest)).await?;
                 continue;
             }
             match self.pair(&container).await {
                 Ok(pair) => kept = Some((container, pair)),
-                // A deletion that did not come to its end.
+                // Its deletion was interrupted.
                 Err(ManagerError::Unusable { .. }) => self.delete_one(&container, None).await?,
                 Err(error) => return Err(error),
             }
@@ -188,8 +191,8 @@ impl Barbican {
         self.client.delete_container(container).await
     }
 
-    /// Secrets that bear this mark and are not in `kept`: of attempts that ended before they had a container, or were
-    /// not told that a secret is there.
+    /// Removes the secrets with this mark that are not in `kept`: of attempts that ended before they had a container, or
+    /// did not get the response to the creation of a secret.
     async fn delete_stray_secrets(&self, mark: &str, kept: Option<&Container>) -> Result<(), ServiceError> {
         for (_, name) in SLOTS {
             for secret in self.client.secrets(&format!("{name} {mark}")).await? {
@@ -219,12 +222,12 @@ impl Barbican {
 #[async_trait]
 impl CertificateManager for Barbican {
     async fn find(&self, entry: &Entry) -> Result<Option<Stored>, ManagerError> {
-        self.only_one(entry).await
+        self.deduplicate(entry).await
     }
 
     async fn store(&self, entry: &Entry, pair: KeyPair) -> Result<Stored, ManagerError> {
         self.create(entry, &pair).await?;
-        let stored = self.only_one(entry).await?;
+        let stored = self.deduplicate(entry).await?;
         stored.ok_or_else(|| {
             ManagerError::from(ServiceError::Unavailable {
                 service: SERVICE,

@@ -13,11 +13,12 @@ use super::local::Files;
 use super::x509keypair::Table;
 use super::{CertificateManager, Sealing};
 
-/// Whether Keystone and Barbican answer the service user that these settings name.
+/// Checks that Keystone and Barbican accept the service user of these settings.
 ///
 /// # Errors
-/// What stands in the way: options, Keystone, its catalog, or Barbican.
-pub async fn look_at_barbican(settings: &Settings) -> Result<(), ServiceError> {
+/// The options are incomplete; Keystone does not respond or refuses the user; its catalog has no Barbican; or Barbican
+/// does not respond or refuses the user.
+pub async fn probe_barbican(settings: &Settings) -> Result<(), ServiceError> {
     let client = &settings.barbican_client;
     let credentials = Credentials::new(settings);
     Barbican::new(credentials, &client.endpoint_type, client.region_name.clone())
@@ -25,8 +26,8 @@ pub async fn look_at_barbican(settings: &Settings) -> Result<(), ServiceError> {
         .await
 }
 
-/// All stores. What is missing for Barbican, the default, is told by the first certificate that needs it: a conductor
-/// of clusters without certificates runs without.
+/// All stores. Missing options of Barbican, the default, are an error of the first certificate that needs it, so that a
+/// conductor of clusters without certificates runs without them.
 pub(in crate::certificates) struct Managers {
     sealing: Sealing,
     table: Table,
@@ -62,7 +63,7 @@ impl Managers {
         }
     }
 
-    /// What a store lacks that is not in use any more; `None`: it can be asked.
+    /// What a store lacks that is no longer the configured one; `None`: it can be used.
     pub(in crate::certificates) fn missing(&self, kind: CertManagerType) -> Option<String> {
         match kind {
             CertManagerType::X509KeyPair => None,

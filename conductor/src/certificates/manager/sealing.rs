@@ -1,9 +1,9 @@
 //! Private keys at rest, in the stores that are ours: as Magnum writes them, or sealed as well.
 //!
-//! Magnum's form is an encrypted key with its passphrase beside it, which protects it from nobody who can read
+//! Magnum's form is an encrypted key with its passphrase beside it, which protects nothing from readers of
 //! the store. With `[certificates] seal_private_keys` what is kept in the key's place is sealed with the
 //! conductors' key file and tied to its reference, so that one key cannot be put in another's place. Both forms
-//! are read, whatever the option says now.
+//! are read, whatever the option is now.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Sealing {
         Self { key, is_on }
     }
 
-    /// A key's text as it is kept.
+    /// A key as it is stored: sealed, if that is configured.
     pub(super) fn close(&self, reference: &str, key: &Secret) -> Result<Secret, ManagerError> {
         if !self.is_on {
             return Ok(key.clone());
@@ -41,7 +41,10 @@ impl Sealing {
         Ok(Secret::new(format!("{MARK}{}", STANDARD.encode(sealed))))
     }
 
-    /// A key's text from what is kept.
+    /// Opens a stored key, sealed or not.
+    ///
+    /// # Errors
+    /// [`ManagerError::Seal`]: it is sealed for another reference, or with a key that is not in the key file.
     pub(crate) fn open(&self, reference: &str, kept: &str) -> Result<Secret, ManagerError> {
         let Some(sealed) = kept.trim().strip_prefix(MARK) else {
             return Ok(Secret::new(kept));

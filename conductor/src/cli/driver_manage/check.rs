@@ -1,4 +1,4 @@
-//! `check`: what is wrong with a driver's folder.
+//! `check`: the mistakes in driver folders.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ pub(super) fn check(dirs: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) 
     let mut outcome = Outcome::Fine;
     for checked in dirs.iter().flat_map(|dir| checks(dir)) {
         match checked {
-            Ok(folder) => tell_good(&folder, out)?,
+            Ok(folder) => print_good(&folder, out)?,
             Err(error) => {
                 outcome = Outcome::Wrong;
-                tell_bad(&error, err)?;
+                print_problems(&error, err)?;
             }
         }
     }
@@ -32,7 +32,7 @@ fn checks(dir: &Path) -> Vec<LoadOutcome> {
     vec![load(dir)]
 }
 
-fn tell_good(folder: &DriverFolder, out: &mut dyn Write) -> io::Result<()> {
+fn print_good(folder: &DriverFolder, out: &mut dyn Write) -> io::Result<()> {
     let info = &folder.manifest.info;
     let types: Vec<_> = info.cluster_types.iter().map(ToString::to_string).collect();
     writeln!(
@@ -61,7 +61,7 @@ fn tell_good(folder: &DriverFolder, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// One line per problem, in the form that editors jump to.
-pub(super) fn tell_bad(error: &LoadError, err: &mut dyn Write) -> io::Result<()> {
+pub(super) fn print_problems(error: &LoadError, err: &mut dyn Write) -> io::Result<()> {
     for problem in &error.problems {
         match problem.line {
             Some(line) => {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_no_driver_is_told() {
+    fn folder_without_a_driver_is_reported() {
         let root = tempfile::tempdir().unwrap();
         let (outcome, _, err) = run(root.path());
         assert_eq!(outcome, Outcome::Wrong);

@@ -1,4 +1,4 @@
-//! `list-drivers`: what is found in `driver_path`, what is broken there, and what the conductors have.
+//! `list-drivers`: the drivers in `driver_path`, those that cannot be loaded, and those that conductors announce.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -7,21 +7,21 @@ use magnum_config::Settings;
 use magnum_drivers::{DriverFolder, LoadError, ResolutionRules, discover};
 use serde_json::{Value, json};
 
-use super::announced::{Announced, Said};
+use super::announced::{Announced, Announcements};
 use super::{ListArgs, check, table};
 
-/// What is on this host.
-pub(super) struct Found {
+/// The driver folders of this host.
+pub(super) struct LocalDrivers {
     path: Vec<PathBuf>,
     rules: ResolutionRules,
     loaded: Vec<DriverFolder>,
     failed: Vec<LoadError>,
 }
 
-/// Looks into the directories of `driver_path`.
-pub(super) fn look(settings: &Settings) -> Found {
+/// Loads all driver folders in the directories of `driver_path`.
+pub(super) fn discover_local(settings: &Settings) -> LocalDrivers {
     let path = settings.drivers.driver_path.clone();
-    let mut found = Found {
+    let mut found = LocalDrivers {
         rules: ResolutionRules::from(&settings.drivers),
         loaded: Vec::new(),
         failed: Vec::new(),
@@ -40,8 +40,8 @@ pub(super) fn look(settings: &Settings) -> Found {
     found
 }
 
-impl Found {
-    /// Whether new clusters may use it, in a word or two.
+impl LocalDrivers {
+    /// Whether new clusters may use the driver, for people.
     fn state(&self, folder: &DriverFolder) -> &'static str {
         let info = &folder.manifest.info;
         match (self.rules.is_disabled(&info.name), info.beta) {
@@ -54,7 +54,7 @@ impl Found {
 }
 
 pub(super) fn print_table(
-    found: &Found,
+    found: &LocalDrivers,
     announced: Option<&Announced>,
     args: &ListArgs,
     out: &mut dyn Write,
@@ -103,19 +103,19 @@ pub(super) fn print_table(
     if !found.failed.is_empty() {
         writeln!(out, "\nNot loaded:")?;
         for error in &found.failed {
-            check::tell_bad(error, out)?;
+            check::print_problems(error, out)?;
         }
     }
     match announced {
         None => Ok(()),
-        Some(Ok(said)) => print_announced(said, out),
+        Some(Ok(announcements)) => print_announced(announcements, out),
         Some(Err(why)) => writeln!(err, "\nWhat conductors have loaded is not known: {why}"),
     }
 }
 
-fn print_announced(said: &Said, out: &mut dyn Write) -> io::Result<()> {
+fn print_announced(announcements: &Announcements, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nOn running conductors:")?;
-    let rows: Vec<_> = said
+    let rows: Vec<_> = announcements
         .drivers
         .iter()
         .map(|announced| {
@@ -124,7 +124,7 @@ fn print_announced(said: &Said, out: &mut dyn Write) -> io::Result<()> {
                 announced.announcement.version.clone(),
                 announced.host.clone(),
                 announced.conductor.clone(),
-                format!("{} s ago", said.age(announced)),
+                format!("{} s ago", announcements.age(announced)),
                 if announced.error.is_none() {
                     "loaded"
                 } else {
@@ -139,7 +139,7 @@ fn print_announced(said: &Said, out: &mut dyn Write) -> io::Result<()> {
         &rows,
         out,
     )?;
-    for announced in &said.drivers {
+    for announced in &announcements.drivers {
         if let Some(error) = &announced.error {
             writeln!(out, "{}: {error}", announced.host)?;
         }
@@ -148,7 +148,7 @@ fn print_announced(said: &Said, out: &mut dyn Write) -> io::Result<()> {
 }
 
 pub(super) fn print_json(
-    found: &Found,
+    found: &LocalDrivers,
     announced: Option<&Announced>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -192,14 +192,14 @@ pub(super) fn print_json(
     match announced {
         None => {}
         Some(Err(why)) => document["conductors_error"] = json!(why),
-        Some(Ok(said)) => {
-            let conductors = said.drivers.iter().map(|announced| {
+        Some(Ok(announcements)) => {
+            let conductors = announcements.drivers.iter().map(|announced| {
                 json!({
                     "conductor": announced.conductor,
                     "host": announced.host,
                     "name": announced.announcement.name,
                     "version": announced.announcement.version,
-                    "seconds_ago": said.age(announced),
+                    "seconds_ago": announcements.age(announced),
                     "error": announced.error,
                 })
             });

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_already_is_left_alone() {
+    fn existing_files_are_not_overwritten() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("mine")).unwrap();
         let (outcome, err) = run("mine", root.path());

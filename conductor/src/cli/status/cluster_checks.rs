@@ -70,7 +70,7 @@ impl<'a> Clusters<'a> {
         finding
     }
 
-    /// The driver that a cluster needs and nobody has, in words.
+    /// The driver that a cluster needs and no conductor has, for the message.
     fn missing_driver(&self, cluster: &Cluster) -> Option<String> {
         if let Some(built) = self.facts.built_by.get(cluster.uuid.as_str()) {
             let found = for_existing_cluster(&built.name, &built.version, &self.drivers);
@@ -126,7 +126,7 @@ impl<'a> Clusters<'a> {
         finding
     }
 
-    /// Clusters that are in progress, with nobody known to work on them.
+    /// Clusters whose creation has neither a stack nor an open operation of ours.
     pub(super) fn unfinished(&self) -> Finding {
         let mut finding = Finding::of("Unfinished clusters");
         let ours: HashSet<&str> = self
@@ -151,7 +151,7 @@ impl<'a> Clusters<'a> {
         finding
     }
 
-    /// Whether the certificates can be where `[certificates] cert_manager_type` says.
+    /// Checks that the certificates of clusters are in the store of `[certificates] cert_manager_type`.
     pub(super) fn certificates(&self) -> Finding {
         let mut finding = Finding::of("Certificates");
         let is_stored = |reference: &str| match self.settings.certificates.cert_manager_type {

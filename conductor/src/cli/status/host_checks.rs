@@ -1,4 +1,4 @@
-//! What this host has and can reach: database, key file, driver folders.
+//! Checks of this host: database, key file, driver folders.
 
 use crate::seal::{JournalKey, SealError};
 use magnum_config::{KeyType, Settings};
@@ -26,21 +26,21 @@ pub(super) fn driver_folders(settings: &Settings) -> (Registry, Finding) {
     (registry, finding)
 }
 
-/// What was found out about the database.
-pub(super) struct Looked {
+/// The result of the database checks.
+pub(super) struct DatabaseCheck {
     pub(super) findings: Vec<Finding>,
-    /// What is in it, when it can be read.
+    /// Its content for the further checks; `None` when it cannot be read.
     pub(super) facts: Option<Facts>,
 }
 
-/// Whether it answers, where it stands, and what is in it.
-pub(super) async fn database(settings: &Settings) -> Looked {
+/// Checks that the database responds and has all tables, and reads its content.
+pub(super) async fn database(settings: &Settings) -> DatabaseCheck {
     let mut finding = Finding::of("Database");
     let version = match migrate::version(&settings.database).await {
         Ok(version) => version,
         Err(error) => {
             finding.fail(format!("[database] connection: {error}"));
-            return Looked {
+            return DatabaseCheck {
                 findings: vec![finding],
                 facts: None,
             };
@@ -50,7 +50,7 @@ pub(super) async fn database(settings: &Settings) -> Looked {
         finding.fail(
             "There are no tables of Magnum, or none whose revision is known: run `magnum-db-manage upgrade`.",
         );
-        return Looked {
+        return DatabaseCheck {
             findings: vec![finding],
             facts: None,
         };
@@ -60,7 +60,7 @@ pub(super) async fn database(settings: &Settings) -> Looked {
             "Magnum's tables are at revision {name}, which this release does not know. Of an older Magnum: run the \
              magnum-db-manage of Magnum 18 to 23 first. Of a newer one: use a newer release of this program."
         ));
-        return Looked {
+        return DatabaseCheck {
             findings: vec![finding],
             facts: None,
         };
@@ -86,7 +86,7 @@ pub(super) async fn database(settings: &Settings) -> Looked {
             None
         }
     };
-    Looked {
+    DatabaseCheck {
         findings: vec![finding, ours],
         facts,
     }

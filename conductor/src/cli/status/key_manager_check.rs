@@ -7,9 +7,9 @@ use magnum_config::{CertManagerType, Settings};
 use magnum_openstack::ServiceError;
 
 use super::report::Finding;
-use crate::certificates::manager::look_at_barbican;
+use crate::certificates::manager::probe_barbican;
 
-/// A person waits for this.
+/// Time limit, since a person waits for the result.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// The check; `None` where certificates are kept elsewhere.
@@ -21,13 +21,13 @@ pub(super) async fn key_manager(settings: &Settings) -> Option<Finding> {
     let timeout = settings.keystone_auth.timeout.unwrap_or(ANSWER_WITHIN);
     settings.keystone_auth.timeout = Some(timeout.min(ANSWER_WITHIN));
     let mut finding = Finding::of("Key manager");
-    if let Err(error) = look_at_barbican(&settings).await {
+    if let Err(error) = probe_barbican(&settings).await {
         finding.fail(format!("{error}. {}", advice(&error)));
     }
     Some(finding)
 }
 
-/// What to do about it, where the error does not say that itself.
+/// Advice, where the error has none.
 fn advice(error: &ServiceError) -> &'static str {
     const WITHOUT: &str = "Without it no cluster gets certificates, and none of them are signed: start it, or set \
                            [certificates] cert_manager_type = x509keypair.";

@@ -6,7 +6,7 @@
 //! | Message broker | connects and logs in, as the services do |
 //! | Queue of requests | what the broker has under its name, and whether that outlives a restart |
 //!
-//! Looks at one host of `transport_url`: the first that lets us in. A service that loses it goes on to the others.
+//! Looks at one host of `transport_url`: the first that accepts the login. A service that loses it goes on to the others.
 
 use magnum_config::Settings;
 use magnum_rpc::{Declaration, RpcOptions, TransportError, TransportUrl, topology};
@@ -17,8 +17,8 @@ use super::report::Finding;
 /// The program's name in the broker's list of connections.
 pub(super) const CONNECTION_NAME: &str = "magnum-status";
 
-/// All three. What cannot be looked at is left out: what is found before it says why.
-pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
+/// Makes all three checks. Those after a failed one are left out.
+pub(super) async fn check(settings: &Settings) -> Vec<Finding> {
     let mut refused = Finding::of("Messaging options");
     let options = match RpcOptions::try_from(settings) {
         Ok(options) => options,
@@ -62,7 +62,7 @@ pub(super) async fn look(settings: &Settings) -> Vec<Finding> {
     }
 }
 
-/// What to say of a broker that does not let us in.
+/// The message for a broker that cannot be reached or refuses the login.
 pub(super) fn unreachable(option: &str, error: &TransportError) -> String {
     format!(
         "{option}: {error}. See that RabbitMQ runs there (rabbitmq-diagnostics check_running), that this host reaches \
@@ -71,7 +71,7 @@ pub(super) fn unreachable(option: &str, error: &TransportError) -> String {
     )
 }
 
-/// Whether requests are kept while the broker restarts, and whether their queue is as configured.
+/// Checks that requests survive a restart of the broker, and that their queue is as configured.
 fn queue(options: &RpcOptions, things: Vec<(String, QueueInspection)>) -> Finding {
     let mut finding = Finding::of("Queue of requests");
     if !options.rabbit.durable_topics() {

@@ -1,4 +1,4 @@
-//! Whether other services will hear of clusters: the drivers, their broker, their queues.
+//! Checks that notifications can be sent: the drivers, their broker, their queues.
 //!
 //! Nothing here stops a service but options that cannot be used: notifications wait for their broker, up to a few
 //! thousand of them.
@@ -14,14 +14,14 @@ use crate::notifications::message::notification_queues;
 
 const URL: &str = "[oslo_messaging_notifications] transport_url";
 
-/// Looks at `[oslo_messaging_notifications]`.
-pub(super) async fn look(settings: &Settings) -> Finding {
+/// Checks `[oslo_messaging_notifications]`.
+pub(super) async fn check(settings: &Settings) -> Finding {
     let mut finding = Finding::of("Notifications");
     let drivers = Drivers::named(&settings.oslo_messaging_notifications.driver);
     for problem in drivers.problems() {
         finding.warn(problem);
     }
-    if !drivers.publish() {
+    if !drivers.publishes() {
         return finding;
     }
     let own = match RpcOptions::for_notifications(settings) {
@@ -34,7 +34,7 @@ pub(super) async fn look(settings: &Settings) -> Finding {
     let is_own = own.is_some();
     let options = match own.map_or_else(|| RpcOptions::try_from(settings), Ok) {
         Ok(options) => options,
-        // Told with the options of messaging.
+        // Reported by the check of the messaging options.
         Err(_) => return finding,
     };
     if is_own {
@@ -53,7 +53,7 @@ pub(super) async fn look(settings: &Settings) -> Finding {
         .collect();
     match inspect(&options, CONNECTION_NAME, &declarations).await {
         Ok(things) => mismatches(&mut finding, things),
-        // That of the requests is told by itself.
+        // The broker of requests has its own check.
         Err(_) if !is_own => {}
         Err(error @ TransportError::Unreachable(_)) => finding.warn(unreachable(URL, &error)),
         Err(error) => finding.fail(format!("{URL}: {error}. Conductors do not start with it.")),

@@ -1,4 +1,4 @@
-//! What the checks found, as oslo.upgradecheck prints it.
+//! The findings of all checks, printed as oslo.upgradecheck does.
 
 use std::io::{self, Write};
 
@@ -89,7 +89,10 @@ pub fn worst(findings: &[Finding]) -> Code {
         .unwrap_or(Code::Success)
 }
 
-/// One table with a cell for each check.
+/// Prints one table with a cell for each check.
+///
+/// # Errors
+/// `out` cannot be written.
 pub fn print_table(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
     let cells: Vec<Vec<String>> = findings.iter().map(cell).collect();
     let widths = cells.iter().flatten().map(|line| line.chars().count());
@@ -148,7 +151,10 @@ fn wrap(text: &str) -> Vec<String> {
     lines
 }
 
-/// The same as JSON, on one line.
+/// Prints the findings as JSON, on one line.
+///
+/// # Errors
+/// `out` cannot be written.
 pub fn print_json(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
     let checks: Vec<_> = findings
         .iter()
@@ -171,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_that_of_oslo() {
+    fn table_equals_oslos() {
         let mut finding = Finding::of("Database");
         let fine = Finding::of("Broker");
         finding.fail("There is no database at all, and without one nothing can be kept for anybody.");

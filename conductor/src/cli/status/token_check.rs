@@ -9,9 +9,9 @@ use magnum_openstack::{Keystone, ServiceError, ValidationOptions};
 
 use super::report::Finding;
 
-/// A person waits for this.
+/// Time limit, since a person waits for the result.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// A token that nobody has.
+/// A token that does not exist.
 const NO_TOKEN: &str = "magnum-status-upgrade-check";
 
 /// The check; `None` where clients are not identified by tokens.
@@ -48,7 +48,7 @@ async fn ask(options: &ValidationOptions) -> Result<(), ServiceError> {
         .map(|_| ())
 }
 
-/// What to do about it, where the error does not say that itself.
+/// Advice, where the error has none.
 fn advice(error: &ServiceError) -> &'static str {
     match error {
         ServiceError::Unavailable { .. } => {

@@ -1,5 +1,5 @@
-//! What becomes of each message of a wave: its plan, made by the handler of its method, with the driver that shall
-//! carry it out; and what is told of it.
+//! Decides what each message of a wave changes: its plan, made by the handler of its method, with the resolved driver;
+//! and its notification.
 
 use magnum_common::error::Fault;
 use magnum_common::model::Cluster;
@@ -21,7 +21,7 @@ pub(super) fn plan(snapshot: &Snapshot, incoming: &Incoming, drivers: &dyn Drive
     let Verdict::Queue(work) = &plan.verdict else {
         return plan;
     };
-    // A driver that cannot be found is the workflow's failure to report, with a status that a user can see.
+    // A missing driver fails the workflow, which writes a status that users can see.
     let wanted = choose_driver::Wanted::by(work.kind());
     let pinned = snapshot.pinned(&incoming.command);
     let driver = choose_driver::foresee(drivers, view.template.as_ref(), wanted, pinned);
@@ -51,7 +51,7 @@ fn by_handler(incoming: &Incoming, view: &View) -> Plan {
     }
 }
 
-/// A driver that is loaded here can be asked for its capabilities; another one is asked when it is found.
+/// Whether the driver supports the work. Drivers that are not loaded here are checked by the conductor that claims it.
 fn supported(
     work: &Work,
     driver: Option<&DriverRef>,
@@ -64,7 +64,7 @@ fn supported(
     }
 }
 
-/// The notice of a planned request; none of what is done at once, or joined to another one.
+/// The notification of a planned request; `None` for one that is done at once, or merged into another operation.
 pub(super) fn notice(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> Option<NoticeDetails> {
     let (outcome, refusal) = match &plan.verdict {
         Verdict::Queue(_) => (NoticeOutcome::Pending, None),
@@ -75,21 +75,21 @@ pub(super) fn notice(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> O
         kind: incoming.command.kind(),
         outcome,
         cluster: incoming.command.cluster().clone(),
-        seen: seen(snapshot, incoming, plan),
+        seen: cluster_snapshot(snapshot, incoming, plan),
         context: incoming.context.clone(),
         refusal,
     })
 }
 
-/// The cluster that a notice shows: the new one, else the one that there is.
-fn seen(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> Option<ClusterSnapshot> {
+/// The cluster of a notification: the new one, else the existing one.
+fn cluster_snapshot(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> Option<ClusterSnapshot> {
     if let Some(new) = &plan.writes.cluster {
         return Some(ClusterSnapshot {
             cluster: Cluster::clone(new),
             node_groups: plan.writes.node_groups.clone(),
         });
     }
-    // A refused create whose uuid is taken says nothing about the cluster that has it.
+    // The notification of a refused create must not show the existing cluster with the same uuid.
     if incoming.command.creates_cluster() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Plans into rows: the journal's, and those of Magnum's tables.
+//! Turns plans into rows: the journal's, and those of Magnum's tables.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperati
                 .then_some(Ok(serde_json::Value::Null));
             (State::Queued, args.to_bytes().unwrap_or_default(), None, answer)
         }
-        // What has ended needs no arguments.
+        // An operation that has ended needs no arguments.
         Verdict::Done(value) => (State::Succeeded, Vec::new(), None, Some(Ok(value.clone()))),
         Verdict::Refuse(fault) => (
             State::Refused,
@@ -86,8 +86,8 @@ pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperati
     }
 }
 
-/// A refused request may carry anything as its uuid; the journal keeps what fits, without the NUL that PostgreSQL
-/// takes nowhere.
+/// Cuts a value to the length of its column: a refused request may have any text as its uuid. NUL is removed, since
+/// PostgreSQL stores it nowhere.
 fn clipped(text: &str, characters: usize) -> String {
     text.chars().filter(|c| *c != '\0').take(characters).collect()
 }
@@ -118,7 +118,7 @@ pub(super) fn apply(
         if let Some(group) = &writes.group {
             store::node_groups::save(conn, &group.0, &group.1)?;
         }
-        // A group that is new says how it stands in its own row.
+        // A new group has its status in its own row.
         if let Some(start) = &writes.start
             && !store::start::apply(conn, cluster, start)?
         {
@@ -132,7 +132,7 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Ends the reservations of clusters that are made or refused now: from here on their rows count, or nothing does.
+/// Ends the reservations of clusters that are created or refused now: from here on quotas count their rows.
 pub(super) fn end_reservations<'a>(
     conn: &mut AnyConnection,
     messages: impl IntoIterator<Item = &'a Prepared>,

@@ -32,11 +32,12 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads what the plans of `fresh` look at, and, to tell of them, the node groups of all their clusters.
+    /// Reads the rows for the plans of `fresh`; with `notify` also the node groups of all their clusters, for the
+    /// notifications.
     pub(super) fn read(
         conn: &mut AnyConnection,
         fresh: &[&Prepared],
-        tell: bool,
+        notify: bool,
     ) -> Result<Self, JournalError> {
         let commands: Vec<&Command> = fresh.iter().map(|one| &one.incoming.command).collect();
         let uuids_of = |wanted: &dyn Fn(&Command) -> bool| -> Vec<&str> {
@@ -46,7 +47,7 @@ impl Snapshot {
         let all = uuids_of(&|_| true);
         let existing = uuids_of(&|command| !command.creates_cluster());
         let with_groups =
-            uuids_of(&|command| !command.creates_cluster() && (tell || command.needs_node_groups()));
+            uuids_of(&|command| !command.creates_cluster() && (notify || command.needs_node_groups()));
         let new_groups: Vec<&str> = commands
             .iter()
             .filter_map(|command| command.new_group().map(|group| group.uuid.as_str()))
@@ -66,7 +67,7 @@ impl Snapshot {
         })
     }
 
-    /// What the plan of `incoming` is made from.
+    /// The rows for the plan of `incoming`.
     pub(super) fn view(&self, incoming: &Incoming) -> View {
         let command = &incoming.command;
         let uuid = command.cluster().as_str();
@@ -79,7 +80,7 @@ impl Snapshot {
             cluster.and_then(|cluster| find(&cluster.cluster_template_id))
         };
         let is_shown = |cluster: &&Cluster| match command {
-            // The one method that Magnum reads the cluster for, with its tenant filter.
+            // The only method for which Magnum reads the cluster in the caller's tenant scope.
             Command::ClusterDelete(_) => may_see(&incoming.context, cluster),
             _ => true,
         };
@@ -101,7 +102,7 @@ impl Snapshot {
     }
 }
 
-/// No query where nothing is wanted.
+/// Skips the query when there are no uuids.
 fn unless_empty<T: Default, E>(uuids: &[&str], read: impl FnOnce(&[&str]) -> Result<T, E>) -> Result<T, E> {
     if uuids.is_empty() {
         return Ok(T::default());

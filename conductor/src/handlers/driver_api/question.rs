@@ -45,17 +45,20 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_read_and_wrong_ones_are_told() {
+    fn arguments_are_read_and_wrong_ones_are_refused_by_name() {
         let question = read(arguments(|_| {})).unwrap();
         assert_eq!(question.query, [("unit".to_owned(), "MiB".to_owned())]);
-        let told = |change: fn(&mut Value)| read(arguments(change)).unwrap_err().message;
-        assert!(told(|args| args["method"] = json!("HEAD")).contains("`HEAD`"));
-        assert!(told(|args| args["force"] = json!(true)).contains("`force`"));
-        assert!(told(|args| args["body"] = json!([])).contains("'body' must be an object"));
+        let message = |change: fn(&mut Value)| read(arguments(change)).unwrap_err().message;
+        assert!(message(|args| args["method"] = json!("HEAD")).contains("`HEAD`"));
+        assert!(message(|args| args["force"] = json!(true)).contains("`force`"));
+        assert!(message(|args| args["body"] = json!([])).contains("'body' must be an object"));
         assert!(
-            told(|args| args["body"] = json!({"x": "x".repeat(LARGEST_BODY)})).contains("'body' has at most")
+            message(|args| args["body"] = json!({"x": "x".repeat(LARGEST_BODY)}))
+                .contains("'body' has at most")
         );
-        assert!(told(|args| args["query"] = json!([["a", "x".repeat(LONGEST_QUERY)]])).contains("'query'"));
-        assert!(told(|args| args["query"] = json!(vec![["a", "b"]; 33])).contains("'query'"));
+        assert!(
+            message(|args| args["query"] = json!([["a", "x".repeat(LONGEST_QUERY)]])).contains("'query'")
+        );
+        assert!(message(|args| args["query"] = json!(vec![["a", "b"]; 33])).contains("'query'"));
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn not_found(uuid: &ClusterUuid) -> Refusal {
     )
 }
 
-/// The operator does not let users call this cluster's driver; that is not told apart from a driver without an API.
+/// The operator does not let users call this cluster's driver. The same refusal as for a driver without an API.
 pub(super) fn no_route(uuid: &ClusterUuid) -> Refusal {
     (
         ApiRefusal::NotFound,

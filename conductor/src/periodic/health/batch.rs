@@ -1,4 +1,4 @@
-//! One claimed batch: put to the drivers, judged, written, given back.
+//! One claimed batch: drivers polled, results judged, changes written, clusters given back.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,34 +16,37 @@ use tokio_util::sync::CancellationToken;
 use super::HealthCheck;
 use super::verdict::{Verdict, has_own_healer};
 use crate::metric_definitions as metric;
-use crate::periodic::polling::{Group, Held};
-use crate::periodic::utilisation::Watched;
+use crate::periodic::polling::{ClaimedBatch, Group};
+use crate::periodic::utilisation::MonitoredGroup;
 use crate::store::cluster_health;
 use crate::store::health_polls::{self, Answer, HealthClaim};
 
-/// A cluster after the look.
-struct Looked {
+/// A cluster after its poll.
+struct Polled {
     claim: HealthClaim,
     cluster: Cluster,
     verdict: Verdict,
 }
 
-/// What a driver said of the clusters that it was asked about together.
-type Sights = Result<HashMap<ClusterUuid, Result<HealthReport, DriverError>>, DriverError>;
+/// The results of one poll of a driver by cluster, or the error of the whole poll.
+type HealthResults = Result<HashMap<ClusterUuid, Result<HealthReport, DriverError>>, DriverError>;
 
 impl HealthCheck {
-    /// Looks at all of them. An error is the database's: what is still held comes free when the lease ends.
-    pub(super) async fn look(
+    /// Polls the drivers of all claimed clusters.
+    ///
+    /// # Errors
+    /// The database failed; clusters not given back by then come free when their lease expires.
+    pub(super) async fn poll(
         &self,
         claims: Vec<HealthClaim>,
         shutdown: &CancellationToken,
     ) -> Result<(), DbError> {
-        let mut held = Held::new(claims, self.poller.pace.lease, health_polls::renew);
-        let mut groups = self.poller.groups(&held).await?;
+        let mut batch = ClaimedBatch::new(claims, self.poller.pace.lease, health_polls::renew);
+        let mut groups = self.poller.groups(&batch).await?;
         let monitored = match &self.utilisation {
             Some(_) => groups
                 .iter()
-                .filter_map(|group| Watched::of(group, &held))
+                .filter_map(|group| MonitoredGroup::of(group, &batch))
                 .collect(),
             None => Vec::new(),
         };
@@ -52,69 +55,74 @@ impl HealthCheck {
             group.clusters.retain(|one| !has_own_healer(&one.cluster));
         }
         groups.retain(|group| !group.clusters.is_empty());
-        let asking = join_all(groups.iter().map(|group| self.ask(group)));
-        let Some(seen) = held.keep_while(&self.poller, shutdown, asking).await else {
-            return self.hand_over(held.take_rest()).await;
+        let polls = join_all(groups.iter().map(|group| self.poll_group(group)));
+        let Some(results) = batch.renew_while(&self.poller, shutdown, polls).await else {
+            return self.hand_over(batch.take_rest()).await;
         };
-        let mut looked = Vec::new();
-        for (group, seen) in groups.into_iter().zip(seen) {
-            looked.extend(self.judge(&mut held, group, seen));
+        let mut polled = Vec::new();
+        for (group, results) in groups.into_iter().zip(results) {
+            polled.extend(self.judge(&mut batch, group, results));
         }
         let mut answers: HashMap<Answer, Vec<ClusterUuid>> = HashMap::new();
-        for one in &looked {
+        for one in &polled {
             let cluster = one.claim.cluster.clone();
             answers.entry(one.verdict.answer).or_default().push(cluster);
         }
-        // Their labels name somebody else, their driver does not tell or is not loaded here, or their row cannot be read.
-        let rest = held.take_rest().into_iter().map(|claim| claim.cluster);
+        // Their labels name an auto-healer, their driver has no `health` or is not loaded here, or their row is unreadable.
+        let rest = batch.take_rest().into_iter().map(|claim| claim.cluster);
         answers.entry(Answer::NotAsked).or_default().extend(rest);
-        self.write(looked).await?;
+        self.write(polled).await?;
         if let Some(queue) = &self.utilisation {
-            queue.announce(&monitored);
+            queue.keep_figures(&monitored);
         }
         self.give_back(answers).await?;
         if let Some(queue) = &self.utilisation {
-            queue.hand_over(monitored);
+            queue.enqueue(monitored);
         }
         Ok(())
     }
 
-    async fn ask(&self, group: &Group) -> Sights {
-        let limit = self.longest_look();
-        let asked = async {
+    async fn poll_group(&self, group: &Group) -> HealthResults {
+        let limit = self.poll_timeout();
+        let poll = async {
             (
                 Instant::now(),
                 timeout(limit, group.driver.health(&group.clusters)).await,
             )
         };
-        let (begun, seen) = self.poller.in_turn(asked).await;
+        let (begun, results) = self.poller.with_permit(poll).await;
         let driver = group.driver.info();
         metrics::histogram!(metric::HEALTH_SECONDS, "driver" => driver.name.clone())
             .record(begun.elapsed().as_secs_f64());
         let late = || DriverError::Transient(format!("the driver did not answer within {limit:?}"));
-        let seen = seen.unwrap_or_else(|_| Err(late()))?.into_iter();
-        let accepted = seen.map(|one| (one.cluster, limits::accept_health(driver, one.result)));
+        let results = results.unwrap_or_else(|_| Err(late()))?.into_iter();
+        let accepted = results.map(|one| (one.cluster, limits::accept_health(driver, one.result)));
         Ok(accepted.collect())
     }
 
-    fn judge(&self, held: &mut Held<HealthClaim>, group: Group, seen: Sights) -> Vec<Looked> {
-        let mut seen = seen.unwrap_or_else(|error| {
-            let (all, error) = (group.clusters.iter(), of_batch(error));
+    fn judge(
+        &self,
+        batch: &mut ClaimedBatch<HealthClaim>,
+        group: Group,
+        results: HealthResults,
+    ) -> Vec<Polled> {
+        let mut results = results.unwrap_or_else(|error| {
+            let (all, error) = (group.clusters.iter(), as_transient(error));
             all.map(|one| (one.cluster.uuid.clone(), Err(error.clone())))
                 .collect()
         });
-        let looked = group.clusters.into_iter().filter_map(|one| {
-            let (claim, cluster) = (held.take(&one.cluster.uuid)?, one.cluster);
+        let polled = group.clusters.into_iter().filter_map(|one| {
+            let (claim, cluster) = (batch.take(&one.cluster.uuid)?, one.cluster);
             let verdict = Verdict::of(
                 &cluster,
-                seen.remove(&cluster.uuid),
+                results.remove(&cluster.uuid),
                 claim.failures,
-                unanswered(&claim, &cluster),
-                self.timing.silence,
+                time_without_report(&claim, &cluster),
+                self.timing.unknown_after,
             );
             metrics::counter!(metric::HEALTH_POLLED, "outcome" => verdict.as_str()).increment(1);
             if let (Answer::Missing { failures }, Some(reason)) = (verdict.answer, &verdict.failure)
-                // Not each of them: the first, and then seldom.
+                // Not each failure: the 1st, 2nd, 4th, 8th and so on.
                 && failures.count_ones() == 1
             {
                 tracing::warn!(
@@ -122,18 +130,18 @@ impl HealthCheck {
                     "the driver cannot tell the cluster's health"
                 );
             }
-            Some(Looked {
+            Some(Polled {
                 claim,
                 cluster,
                 verdict,
             })
         });
-        looked.collect()
+        polled.collect()
     }
 
-    /// One statement that reads what is there now, and one for each cluster whose health changed.
-    async fn write(&self, looked: Vec<Looked>) -> Result<(), DbError> {
-        let changed: Vec<(HealthClaim, Cluster, HealthReport)> = looked
+    /// Writes changed health: one statement that reads the current health, and one for each cluster that changed.
+    async fn write(&self, polled: Vec<Polled>) -> Result<(), DbError> {
+        let changed: Vec<(HealthClaim, Cluster, HealthReport)> = polled
             .into_iter()
             .filter_map(|one| Some((one.claim, one.cluster, one.verdict.health?)))
             .collect();
@@ -152,7 +160,7 @@ impl HealthCheck {
                     let Some(before) = stored.remove(&cluster.uuid) else {
                         continue;
                     };
-                    // Somebody wrote while the driver was asked: that is as new as what the driver said.
+                    // Somebody else wrote during the poll: that health is as new as the polled one.
                     if !before.says(cluster.health_status, &cluster.health_status_reason) {
                         continue;
                     }
@@ -186,7 +194,7 @@ impl HealthCheck {
         Ok(())
     }
 
-    /// We stop, or were away for too long: another conductor may ask at once.
+    /// After a stop, or when the leases may have expired: another conductor may poll the clusters at once.
     async fn hand_over(&self, rest: Vec<HealthClaim>) -> Result<(), DbError> {
         let clusters: Vec<ClusterUuid> = rest.into_iter().map(|claim| claim.cluster).collect();
         let me = self.poller.me.clone();
@@ -198,18 +206,18 @@ impl HealthCheck {
     }
 }
 
-/// An error about a whole batch says nothing about any of its clusters: none is unknown at once, even if the driver
-/// will not do better the next time.
-fn of_batch(error: DriverError) -> DriverError {
+/// The error of a whole poll is never permanent for its clusters: it says nothing about any of them, so none of them
+/// becomes UNKNOWN at once.
+fn as_transient(error: DriverError) -> DriverError {
     match error {
         DriverError::Permanent(reason) => DriverError::Transient(reason),
         other => other,
     }
 }
 
-/// For how long nobody has known the cluster's health: no longer than since its row was written, by its last operation
-/// or by whoever else looks after it.
-fn unanswered(claim: &HealthClaim, cluster: &Cluster) -> Duration {
+/// How long the cluster has been without a health report: at most the time since its row was last written, by an
+/// operation or by another writer of its health.
+fn time_without_report(claim: &HealthClaim, cluster: &Cluster) -> Duration {
     let written = cluster.updated_at.or(cluster.created_at);
     let since_written = written.map_or(Duration::MAX, |time| {
         (clock::row_now() - time).to_std().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What a look at a cluster's health means: pure decisions.
+//! Decides what the result of a health poll changes. Pure.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use magnum_driver_api::{DriverError, HealthReport};
 
 use crate::store::health_polls::Answer;
 
-/// The reason that is about the driver, not about the cluster.
+/// Key of a reason that concerns the driver and not the cluster.
 const DRIVER: &str = "driver";
 
-/// The auto-healer that writes the health of its own cluster.
+/// Name of the auto-healer that writes the health of its own cluster.
 const HEALER: &str = "magnum-auto-healer";
 
-/// What to do with one cluster after a look.
+/// What to do with one cluster after its poll.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Verdict {
-    /// For the next look.
+    /// For the schedule of the next poll.
     pub(super) answer: Answer,
-    /// What to write; `None` when the row says it already.
+    /// The health to write; `None` when the row has it already.
     pub(super) health: Option<HealthReport>,
-    /// Why there was no answer.
+    /// Why there was no report.
     pub(super) failure: Option<String>,
 }
 
-/// Whether the labels say that somebody else looks after the cluster's health, as Magnum reads them.
+/// Whether the labels name an auto-healer that writes the cluster's health, as Magnum reads them.
 pub(super) fn has_own_healer(cluster: &Cluster) -> bool {
     let label = |name: &str| cluster.labels.get(name).map(|value| value.trim());
     let enabled = label("auto_healing_enabled").is_some_and(|value| {
@@ -36,16 +36,16 @@ pub(super) fn has_own_healer(cluster: &Cluster) -> bool {
 }
 
 impl Verdict {
-    /// Judges what the driver said of `cluster`; `None` when it said nothing. `failures` and `unanswered` count from
-    /// its last answer; `silence` is how long there may be none.
+    /// Judges the result for `cluster`; `None` when the driver omitted it. `failures` and `without_report` count from its
+    /// last report; health becomes UNKNOWN when `without_report` reaches `unknown_after`.
     pub(super) fn of(
         cluster: &Cluster,
-        seen: Option<Result<HealthReport, DriverError>>,
+        result: Option<Result<HealthReport, DriverError>>,
         failures: i32,
-        unanswered: Duration,
-        silence: Duration,
+        without_report: Duration,
+        unknown_after: Duration,
     ) -> Self {
-        let failure = match seen {
+        let failure = match result {
             Some(Ok(report)) => return Self::answered(cluster, report),
             Some(Err(DriverError::NotSupported(_))) => {
                 return Self {
@@ -54,19 +54,19 @@ impl Verdict {
                     failure: None,
                 };
             }
-            // It answered that it cannot tell, and will not soon.
+            // The driver cannot determine the health, and a retry would not help.
             Some(Err(DriverError::Permanent(reason))) => {
                 return Self::answered(cluster, unknown(StringMap::from([(DRIVER.to_owned(), reason)])));
             }
             Some(Err(error)) => error.to_string(),
             None => "the driver said nothing about the cluster".to_owned(),
         };
-        let given_up = (unanswered >= silence).then(|| unknown(no_answer(silence, &failure)));
+        let expired = (without_report >= unknown_after).then(|| unknown(no_answer(unknown_after, &failure)));
         Self {
             answer: Answer::Missing {
                 failures: failures.saturating_add(1),
             },
-            health: given_up.filter(|report| differs(cluster, report)),
+            health: expired.filter(|report| differs(cluster, report)),
             failure: Some(failure),
         }
     }
@@ -79,7 +79,7 @@ impl Verdict {
         }
     }
 
-    /// The word in metrics.
+    /// The label value of metrics.
     pub(super) const fn as_str(&self) -> &'static str {
         match (&self.answer, &self.health) {
             (Answer::Missing { .. }, _) => "failed",
@@ -90,9 +90,9 @@ impl Verdict {
     }
 }
 
-/// The reasons of a cluster whose driver has not answered for too long.
-pub(super) fn no_answer(silence: Duration, why: &str) -> StringMap {
-    let minutes = silence.as_secs().div_ceil(60);
+/// The reasons of a cluster whose driver has not reported its health for too long.
+pub(super) fn no_answer(unknown_after: Duration, why: &str) -> StringMap {
+    let minutes = unknown_after.as_secs().div_ceil(60);
     let text = format!("no answer for {minutes} minutes: {why}");
     StringMap::from([(DRIVER.to_owned(), text)])
 }
@@ -112,7 +112,7 @@ fn differs(cluster: &Cluster, report: &HealthReport) -> bool {
 mod tests {
     use super::*;
 
-    const SILENCE: Duration = Duration::from_secs(600);
+    const UNKNOWN_AFTER: Duration = Duration::from_secs(600);
 
     fn healthy() -> HealthReport {
         HealthReport {
@@ -128,18 +128,18 @@ mod tests {
         cluster
     }
 
-    fn judged(seen: Option<Result<HealthReport, DriverError>>, unanswered_seconds: u64) -> Verdict {
+    fn judged(result: Option<Result<HealthReport, DriverError>>, seconds_without_report: u64) -> Verdict {
         Verdict::of(
             &cluster(),
-            seen,
+            result,
             2,
-            Duration::from_secs(unanswered_seconds),
-            SILENCE,
+            Duration::from_secs(seconds_without_report),
+            UNKNOWN_AFTER,
         )
     }
 
     #[test]
-    fn health_that_is_known_already_is_not_written_again() {
+    fn unchanged_health_is_not_written_again() {
         let verdict = judged(Some(Ok(healthy())), 0);
         assert_eq!((verdict.answer, verdict.health), (Answer::Given, None));
         let ill = HealthReport {
@@ -150,15 +150,15 @@ mod tests {
     }
 
     #[test]
-    fn health_survives_a_driver_that_fails_for_a_while_and_no_longer() {
-        for seen in [
+    fn health_becomes_unknown_when_the_driver_has_failed_for_the_longest_silence() {
+        for result in [
             None,
             Some(Err(DriverError::Transient("the cloud is busy".into()))),
         ] {
-            let verdict = judged(seen.clone(), 599);
+            let verdict = judged(result.clone(), 599);
             assert_eq!(verdict.answer, Answer::Missing { failures: 3 });
             assert_eq!(verdict.health, None);
-            let health = judged(seen, 600).health.expect("given up");
+            let health = judged(result, 600).health.expect("given up");
             assert_eq!(health.status, HealthStatus::Unknown);
             let reason = &health.reasons["driver"];
             assert!(reason.starts_with("no answer for 10 minutes: "), "{reason}");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_that_says_that_it_cannot_tell_makes_the_health_unknown_at_once() {
+    fn permanent_driver_error_makes_the_health_unknown_at_once() {
         let verdict = judged(Some(Err(DriverError::Permanent("no credential".into()))), 0);
         assert_eq!(verdict.answer, Answer::Given);
         let health = verdict.health.expect("a change");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_without_health_leaves_it_to_others() {
+    fn driver_without_health_leaves_the_stored_health_unchanged() {
         let verdict = judged(Some(Err(DriverError::NotSupported("no".into()))), 6000);
         assert_eq!((verdict.answer, verdict.health), (Answer::NotAsked, None));
     }

@@ -1,11 +1,11 @@
-//! Clusters of one driver, and how many of them it is asked about together. Pure.
+//! Clusters of one driver, cut into groups that are polled together. Pure.
 
 use std::sync::Arc;
 
 use magnum_driver_api::{ClusterRef, Driver};
 
-/// Most clusters in one look of a driver that does not say how many it wants: a simple one asks its cloud about one
-/// after the other.
+/// Most clusters in one poll of a driver without [`Driver::observe_batch`]: a simple driver asks its cloud about one
+/// cluster after the other.
 const LARGEST_GROUP: usize = 50;
 
 /// Clusters of one driver.
@@ -22,7 +22,7 @@ impl Group {
         }
     }
 
-    /// Cut so that `parallelism` drivers have something to do at once.
+    /// Cuts the group so that `parallelism` polls can run at once.
     pub(super) fn cut(self, parallelism: usize) -> Vec<Self> {
         let size = size(self.clusters.len(), self.driver.observe_batch(), parallelism);
         let chunks = chunks(self.clusters, size).into_iter();
@@ -34,10 +34,10 @@ impl Group {
     }
 }
 
-/// How many of a driver's clusters are looked at together: as many as it wants, or so few that every slot has some.
-fn size(clusters: usize, wanted: Option<usize>, slots: usize) -> usize {
+/// The size of a group: the `wanted` one, else the clusters spread evenly over `parallelism` polls.
+fn size(clusters: usize, wanted: Option<usize>, parallelism: usize) -> usize {
     wanted
-        .unwrap_or_else(|| clusters.div_ceil(slots.max(1)).min(LARGEST_GROUP))
+        .unwrap_or_else(|| clusters.div_ceil(parallelism.max(1)).min(LARGEST_GROUP))
         .max(1)
 }
 
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clusters_are_spread_over_the_slots_unless_the_driver_wants_them_together() {
+    fn clusters_are_spread_over_the_permits_unless_the_driver_sets_a_batch_size() {
         assert_eq!(size(500, None, 32), 16);
         assert_eq!(size(3, None, 32), 1);
         assert_eq!(size(500, None, 1), LARGEST_GROUP);

@@ -1,4 +1,4 @@
-//! One claimed batch: put to the drivers, judged, written, given back.
+//! One claimed batch: drivers polled, results judged, changes written, clusters given back.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,50 +18,53 @@ use super::verdict::{Verdict, pause_after};
 use crate::metric_definitions as metric;
 use crate::operations::JournalError;
 use crate::operations::notice::ClusterSnapshot;
-use crate::periodic::polling::{Group, Held, Poller};
+use crate::periodic::polling::{ClaimedBatch, Group, Poller};
 use crate::store::polls::{self, Claimed};
 use crate::workflows::outcome;
 use magnum_driver_api::{DriverError, DriverReport, limits};
 
-/// A cluster after the look.
-struct Looked {
+/// A cluster after its poll.
+struct Polled {
     claimed: Claimed,
     cluster: Cluster,
     node_groups: Vec<NodeGroup>,
     verdict: Verdict,
 }
 
-/// What a driver saw of the clusters that it was asked about together.
-type Sights = Result<HashMap<ClusterUuid, Result<DriverReport, DriverError>>, DriverError>;
+/// The results of one poll of a driver by cluster, or the error of the whole poll.
+type Observations = Result<HashMap<ClusterUuid, Result<DriverReport, DriverError>>, DriverError>;
 
 impl StatusSync {
-    /// Looks at all of them. An error is the database's: what is still held comes free when the lease ends.
-    pub(super) async fn look(
+    /// Polls the drivers of all claimed clusters.
+    ///
+    /// # Errors
+    /// The database failed; clusters not given back by then come free when their lease expires.
+    pub(super) async fn poll(
         &self,
         claimed: Vec<Claimed>,
         shutdown: &CancellationToken,
     ) -> Result<(), DbError> {
-        let mut held = Held::new(claimed, self.poller.pace.lease, polls::renew);
-        let groups = self.poller.groups(&held).await?;
-        let asking = join_all(groups.iter().map(|group| observe(&self.poller, group)));
-        let seen = held.keep_while(&self.poller, shutdown, asking).await;
-        let mut looked = Vec::new();
-        for (group, seen) in groups.into_iter().zip(seen.unwrap_or_default()) {
-            looked.extend(judge(&mut held, group, seen));
+        let mut batch = ClaimedBatch::new(claimed, self.poller.pace.lease, polls::renew);
+        let groups = self.poller.groups(&batch).await?;
+        let polls = join_all(groups.iter().map(|group| observe(&self.poller, group)));
+        let observed = batch.renew_while(&self.poller, shutdown, polls).await;
+        let mut polled = Vec::new();
+        for (group, observations) in groups.into_iter().zip(observed.unwrap_or_default()) {
+            polled.extend(judge(&mut batch, group, observations));
         }
-        self.write(looked).await?;
-        self.give_back_rest(held.take_rest(), shutdown.is_cancelled())
+        self.write(polled).await?;
+        self.give_back_rest(batch.take_rest(), shutdown.is_cancelled())
             .await
     }
 
-    async fn write(&self, looked: Vec<Looked>) -> Result<(), DbError> {
+    async fn write(&self, polled: Vec<Polled>) -> Result<(), DbError> {
         let (mut unchanged, mut failed) = (Vec::new(), Vec::new());
-        for one in looked {
+        for one in polled {
             match one.verdict {
                 Verdict::Unchanged => unchanged.push(one.claimed.cluster),
-                Verdict::Failed(reason) => failed.push(self.failed_again(one.claimed, &reason)),
+                Verdict::Failed(reason) => failed.push(self.count_failure(one.claimed, &reason)),
                 Verdict::Changed(report) => {
-                    let seen = ClusterSnapshot {
+                    let snapshot = ClusterSnapshot {
                         cluster: one.cluster,
                         node_groups: one.node_groups,
                     };
@@ -70,7 +73,9 @@ impl StatusSync {
                         { field::CLUSTER } = %one.claimed.cluster,
                         { field::OPERATION } = one.claimed.operation.as_ref().map(OperationId::as_str),
                     );
-                    self.write_one(one.claimed, seen, *report).instrument(span).await;
+                    self.write_report(one.claimed, snapshot, *report)
+                        .instrument(span)
+                        .await;
                 }
             }
         }
@@ -78,15 +83,15 @@ impl StatusSync {
         self.give_back_failed(failed).await
     }
 
-    async fn write_one(&self, claimed: Claimed, mut seen: ClusterSnapshot, report: DriverReport) {
+    async fn write_report(&self, claimed: Claimed, mut snapshot: ClusterSnapshot, report: DriverReport) {
         let (me, pause) = (self.poller.me.clone(), self.pause());
-        let (cluster, operation) = (seen.cluster.clone(), claimed.operation.clone());
-        outcome::applied(&report, &mut seen.cluster, &mut seen.node_groups);
+        let (cluster, operation) = (snapshot.cluster.clone(), claimed.operation.clone());
+        outcome::applied(&report, &mut snapshot.cluster, &mut snapshot.node_groups);
         let written = self
             .poller
             .db
             .transaction(move |conn| {
-                // The cluster first: the order in which everybody locks.
+                // The cluster first: all transactions lock in this order.
                 if !lock::cluster(conn, &cluster.uuid)? || !polls::give_back(conn, &me, &claimed, pause, 0)? {
                     return Ok(None);
                 }
@@ -98,7 +103,7 @@ impl StatusSync {
                 tracing::info!(%status, "the cluster reached its end");
                 // Its next operation may begin.
                 self.signals.work.notify_one();
-                self.notices.send(notice_of(status, operation, seen));
+                self.notices.send(notice_of(status, operation, snapshot));
             }
             Ok(Some(_)) => {}
             Ok(None) => {
@@ -111,10 +116,10 @@ impl StatusSync {
         }
     }
 
-    /// A look that failed, counted.
-    fn failed_again(&self, claimed: Claimed, reason: &str) -> Claimed {
+    /// Counts and logs a failed poll.
+    fn count_failure(&self, claimed: Claimed, reason: &str) -> Claimed {
         let failures = claimed.failures.saturating_add(1);
-        // Not each of them: the first, and then seldom.
+        // Not each failure: the 1st, 2nd, 4th, 8th and so on.
         if failures.count_ones() == 1 {
             tracing::warn!(
                 { field::CLUSTER } = %claimed.cluster, failures,
@@ -125,8 +130,8 @@ impl StatusSync {
         Claimed { failures, ..claimed }
     }
 
-    /// Gives back what could not be looked at, to be looked at later and later: one statement for all that failed
-    /// equally often.
+    /// Gives back clusters whose poll failed, due after a pause that grows with the failures: one statement for all with
+    /// the same number of failures.
     async fn give_back_failed(&self, failed: Vec<Claimed>) -> Result<(), DbError> {
         let mut by_failures: HashMap<i32, Vec<ClusterUuid>> = HashMap::new();
         for claimed in failed {
@@ -159,7 +164,8 @@ impl StatusSync {
             .map(drop)
     }
 
-    /// What was not looked at: its driver is not here, its row cannot be read, or we stop.
+    /// Gives back clusters that were not polled: their driver is not loaded here, their row is unreadable, or the
+    /// conductor stops.
     async fn give_back_rest(&self, rest: Vec<Claimed>, stopping: bool) -> Result<(), DbError> {
         if !stopping {
             let failed = rest.into_iter().map(|claimed| Claimed {
@@ -168,7 +174,7 @@ impl StatusSync {
             });
             return self.give_back_failed(failed.collect()).await;
         }
-        // Another conductor may look at once; how often looks failed before is as it was.
+        // Another conductor may poll at once; the number of failures stays as it was.
         for claimed in rest {
             let (me, failures) = (self.poller.me.clone(), claimed.failures);
             self.poller
@@ -180,9 +186,9 @@ impl StatusSync {
     }
 }
 
-async fn observe(poller: &Poller, group: &Group) -> Sights {
-    let (begun, seen) = poller
-        .in_turn(async {
+async fn observe(poller: &Poller, group: &Group) -> Observations {
+    let (begun, observed) = poller
+        .with_permit(async {
             let span = tracing::info_span!("observe", { field::DRIVER } = group.driver.info().name);
             let begun = Instant::now();
             (
@@ -193,27 +199,32 @@ async fn observe(poller: &Poller, group: &Group) -> Sights {
         .await;
     metrics::histogram!(metric::OBSERVE_SECONDS, "driver" => group.driver.info().name.clone())
         .record(begun.elapsed().as_secs_f64());
-    let seen = seen?.into_iter();
-    let accepted = seen.map(|one| (one.cluster, limits::accept(group.driver.info(), one.result)));
+    let accepted = observed?
+        .into_iter()
+        .map(|one| (one.cluster, limits::accept(group.driver.info(), one.result)));
     Ok(accepted.collect())
 }
 
-fn judge(held: &mut Held<Claimed>, group: Group, seen: Sights) -> Vec<Looked> {
-    let mut seen = seen.unwrap_or_else(|error| {
+fn judge(batch: &mut ClaimedBatch<Claimed>, group: Group, observations: Observations) -> Vec<Polled> {
+    let mut observations = observations.unwrap_or_else(|error| {
         let all = group.clusters.iter();
         all.map(|one| (one.cluster.uuid.clone(), Err(error.clone())))
             .collect()
     });
-    let looked = group.clusters.into_iter().filter_map(|one| {
-        let claimed = held.take(&one.cluster.uuid)?;
-        let verdict = Verdict::of(&one.cluster, &one.node_groups, seen.remove(&one.cluster.uuid));
+    let polled = group.clusters.into_iter().filter_map(|one| {
+        let claimed = batch.take(&one.cluster.uuid)?;
+        let verdict = Verdict::of(
+            &one.cluster,
+            &one.node_groups,
+            observations.remove(&one.cluster.uuid),
+        );
         metrics::counter!(metric::CLUSTERS_POLLED, "outcome" => verdict.as_str()).increment(1);
-        Some(Looked {
+        Some(Polled {
             claimed,
             cluster: one.cluster,
             node_groups: one.node_groups,
             verdict,
         })
     });
-    looked.collect()
+    polled.collect()
 }

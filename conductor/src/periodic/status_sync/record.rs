@@ -1,4 +1,4 @@
-//! What a changed cluster's report becomes: rows, the end of the operation that waits, a notification.
+//! Writes the report of a changed cluster: its rows, the end of its operation; and makes its notification.
 
 use magnum_common::context::RequestContext;
 use magnum_common::ids::OperationId;
@@ -11,7 +11,10 @@ use crate::operations::{JournalError, OperationKind, finish};
 use crate::store::{clusters, node_groups};
 use magnum_driver_api::DriverReport;
 
-/// Writes a report over the status that was looked at. `None`: the cluster has another status by now.
+/// Writes a report, if the cluster still has the status from before the poll. `None`: it has another one by now.
+///
+/// # Errors
+/// The database failed, or the operation's row cannot be read.
 pub(super) fn record(
     conn: &mut AnyConnection,
     cluster: &Cluster,
@@ -41,19 +44,19 @@ pub(super) fn record(
     Ok(Some(after))
 }
 
-/// What is told of a cluster that reached its end: by its operation, if one of ours waited for it.
+/// The notification of a cluster that left its status in progress: that of its operation, if one was observed.
 pub(super) fn notice_of(
     status: ClusterStatus,
     operation: Option<OperationId>,
-    mut seen: ClusterSnapshot,
+    mut snapshot: ClusterSnapshot,
 ) -> Notice {
     if let Some(operation) = operation {
         return Notice::Ended {
             operation,
-            seen: Some(Box::new(seen)),
+            seen: Some(Box::new(snapshot)),
         };
     }
-    seen.cluster.status = Some(status);
+    snapshot.cluster.status = Some(status);
     Notice::Complete(Box::new(NoticeDetails {
         kind: match status {
             ClusterStatus::CreateComplete | ClusterStatus::CreateFailed => OperationKind::ClusterCreate,
@@ -65,8 +68,8 @@ pub(super) fn notice_of(
         } else {
             NoticeOutcome::Success
         },
-        cluster: seen.cluster.uuid.clone(),
-        seen: Some(seen),
+        cluster: snapshot.cluster.uuid.clone(),
+        seen: Some(snapshot),
         context: RequestContext::admin(),
         refusal: None,
     }))

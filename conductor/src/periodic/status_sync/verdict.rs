@@ -1,32 +1,32 @@
-//! What a look at a cluster means: pure decisions.
+//! Decides what the result of a status poll changes. Pure.
 
 use std::time::Duration;
 
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
 use magnum_driver_api::{DriverError, DriverReport};
 
-/// What to do with one cluster after a look.
+/// What to do with one cluster after its poll.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// Nothing new.
     Unchanged,
     /// Something to write.
     Changed(Box<DriverReport>),
-    /// The driver could not look: later again, and the cluster stays as it is.
+    /// The poll failed: the cluster stays unchanged, and is polled again after a pause.
     Failed(String),
 }
 
 impl Verdict {
-    /// Judges what the driver said of `cluster`; `None` when it said nothing.
+    /// Judges the result for `cluster`; `None` when the driver omitted it.
     pub fn of(
         cluster: &Cluster,
         groups: &[NodeGroup],
-        seen: Option<Result<DriverReport, DriverError>>,
+        result: Option<Result<DriverReport, DriverError>>,
     ) -> Self {
-        match seen {
+        match result {
             None => Self::Failed("the driver said nothing about the cluster".to_owned()),
             Some(Err(error)) => Self::Failed(error.to_string()),
-            Some(Ok(report)) if mixes_up_deletion(cluster.status, report.cluster.status) => {
+            Some(Ok(report)) if contradicts_deletion(cluster.status, report.cluster.status) => {
                 let shown = |status: Option<ClusterStatus>| status.map_or("None", ClusterStatus::as_str);
                 Self::Failed(format!(
                     "the driver reports {} of a cluster that is {}",
@@ -39,7 +39,7 @@ impl Verdict {
         }
     }
 
-    /// The word in metrics.
+    /// The label value of metrics.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Unchanged => "unchanged",
@@ -49,9 +49,9 @@ impl Verdict {
     }
 }
 
-/// Whether the driver speaks of a deletion that nobody asked for, or of something else while one is going on.
-/// Taken at its word, it would have rows removed of a cluster that exists, or end a deletion that did nothing.
-fn mixes_up_deletion(now: Option<ClusterStatus>, reported: Option<ClusterStatus>) -> bool {
+/// Whether the driver reports a deletion that was not requested, or another status while one is in progress. Such a
+/// report is not written: it would remove the rows of an existing cluster, or finish a deletion that did nothing.
+fn contradicts_deletion(now: Option<ClusterStatus>, reported: Option<ClusterStatus>) -> bool {
     let deletes = |status: ClusterStatus| {
         matches!(
             status,
@@ -82,7 +82,7 @@ pub fn status_after(now: ClusterStatus, report: &DriverReport) -> ClusterStatus 
     report.cluster.status.unwrap_or(now)
 }
 
-/// The pause before the next look after `failures` failed ones: doubling, up to five minutes.
+/// The pause before the next poll after `failures` failed ones: doubling, up to five minutes.
 pub fn pause_after(failures: i32, interval: Duration) -> Duration {
     const LONGEST: Duration = Duration::from_secs(300);
     let doublings = u32::try_from(failures).unwrap_or(0).min(16);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_repeats_what_is_known_changes_nothing() {
+    fn repeated_report_changes_nothing() {
         let report = DriverReport::status(ClusterStatus::CreateInProgress);
         assert_eq!(Verdict::of(&cluster(), &[], Some(Ok(report))), Verdict::Unchanged);
         assert_eq!(
@@ -126,9 +126,9 @@ mod tests {
             ..DriverReport::default()
         };
         let groups = [group];
-        let seen = Some(Ok(report.clone()));
+        let result = Some(Ok(report.clone()));
         assert!(matches!(
-            Verdict::of(&cluster(), &groups, seen),
+            Verdict::of(&cluster(), &groups, result),
             Verdict::Changed(_)
         ));
         // A group that is not the cluster's any more.
@@ -151,28 +151,28 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_is_neither_made_up_nor_forgotten_by_a_driver() {
-        let looked = |now, reported| {
+    fn report_that_starts_or_drops_a_deletion_is_rejected() {
+        let judged = |now, reported| {
             let mut cluster = cluster();
             cluster.status = Some(now);
             Verdict::of(&cluster, &[], Some(Ok(DriverReport::status(reported))))
         };
         assert_eq!(
-            looked(ClusterStatus::CreateInProgress, ClusterStatus::DeleteComplete),
+            judged(ClusterStatus::CreateInProgress, ClusterStatus::DeleteComplete),
             Verdict::Failed(
                 "the driver reports DELETE_COMPLETE of a cluster that is CREATE_IN_PROGRESS".into()
             )
         );
         assert!(matches!(
-            looked(ClusterStatus::DeleteInProgress, ClusterStatus::CreateComplete),
+            judged(ClusterStatus::DeleteInProgress, ClusterStatus::CreateComplete),
             Verdict::Failed(_)
         ));
         assert!(matches!(
-            looked(ClusterStatus::DeleteInProgress, ClusterStatus::DeleteComplete),
+            judged(ClusterStatus::DeleteInProgress, ClusterStatus::DeleteComplete),
             Verdict::Changed(_)
         ));
         assert!(matches!(
-            looked(ClusterStatus::UpdateInProgress, ClusterStatus::RollbackComplete),
+            judged(ClusterStatus::UpdateInProgress, ClusterStatus::RollbackComplete),
             Verdict::Changed(_)
         ));
     }

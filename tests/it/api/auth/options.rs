@@ -26,7 +26,7 @@ async fn refusal(name: &str, options: &[(&str, &str)]) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_api_without_the_options_does_not_start_and_names_what_is_missing() -> Result<()> {
+async fn api_without_the_options_does_not_start_and_names_the_missing_ones() -> Result<()> {
     let told = refusal("auth-none", &[]).await?;
     assert!(
         told.contains("[keystone_authtoken] auth_url is not set"),

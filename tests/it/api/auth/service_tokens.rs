@@ -64,8 +64,7 @@ async fn with_a_services_token_an_expired_one_of_a_user_is_accepted() -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_token_without_the_role_spoils_the_request_unless_the_option_says_otherwise() -> Result<()>
-{
+async fn service_token_without_the_role_is_refused_unless_the_option_allows_it() -> Result<()> {
     let cloud = Cloud::start().await?;
     let strict = World::start(cloud.settings()).await?;
     let mut settings = cloud.settings();
@@ -89,7 +88,7 @@ async fn a_service_token_without_the_role_spoils_the_request_unless_the_option_s
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_application_credential_may_do_what_its_access_rules_say() -> Result<()> {
+async fn application_credential_is_limited_by_its_access_rules() -> Result<()> {
     let cloud = Cloud::start().await?;
     cloud.people.service("container-infra", "magnum").await?;
     let mut settings = cloud.settings();

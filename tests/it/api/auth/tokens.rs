@@ -102,7 +102,7 @@ async fn public_places_do_not_look_at_a_token() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tokens_without_a_project_are_let_in_and_may_do_what_their_roles_allow() -> Result<()> {
+async fn tokens_without_a_project_are_accepted_and_limited_by_their_roles() -> Result<()> {
     let cloud = Cloud::start().await?;
     let world = World::start(cloud.settings()).await?;
     let rita = cloud.people.person(&["reader"]).await?;

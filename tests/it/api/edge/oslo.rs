@@ -36,7 +36,7 @@ fn header_map(headers: &[(String, String)]) -> Result<HeaderMap> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn proxies_headers_mean_what_oslo_makes_of_them() -> Result<()> {
+async fn proxy_headers_are_read_as_oslo_reads_them() -> Result<()> {
     let mut cases = combinations(&[
         (
             "host",

@@ -241,7 +241,7 @@ async fn a_client_cannot_escape_the_limit_by_address_with_a_header_of_its_own() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stopping_does_not_wait_for_those_who_say_nothing() -> Result<()> {
+async fn stop_does_not_wait_for_idle_connections() -> Result<()> {
     let world = World::start(|_| {}).await?;
     let mut silent = TcpStream::connect(world.address()).await?;
     let mut idle = TcpStream::connect(world.address()).await?;

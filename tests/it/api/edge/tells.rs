@@ -58,7 +58,7 @@ fn answered(log: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_line_per_request_tells_who_asked_for_what_and_no_secret() -> Result<()> {
+async fn one_line_per_request_names_caller_and_request_and_no_secret() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     deployment.set("DEFAULT", "use_json", true);
     deployment.set("oslo_middleware", "enable_proxy_headers_parsing", true);

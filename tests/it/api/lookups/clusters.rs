@@ -6,7 +6,7 @@ use serde_json::json;
 use super::world::{World, refused, unique, uuid};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_needs_a_key_pair_of_its_own_user_and_what_its_template_names() -> Result<()> {
+async fn cluster_needs_its_users_key_pair_and_the_resources_of_its_template() -> Result<()> {
     let world = World::start().await?;
     let cloud = world.cloud;
     let client = world.client(&world.member).await?;

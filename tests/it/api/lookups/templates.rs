@@ -153,7 +153,7 @@ async fn missing_ambiguous_or_foreign_resource_is_refused() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_patch_is_checked_for_what_it_changes_and_chooses_the_driver_again() -> Result<()> {
+async fn patch_checks_the_changed_fields_and_resolves_the_driver_again() -> Result<()> {
     let world = World::start().await?;
     let client = world.client(&world.member).await?;
     let flavor = unique("flavor");

@@ -56,7 +56,7 @@ const RESTORE: &str =
     delete from quotas; insert into quotas select * from kept_quotas;";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_route_allows_and_refuses_every_caller_as_the_table_says() {
+async fn every_route_allows_and_refuses_callers_as_in_the_table() {
     let mut world = start_world().await;
     let table = table();
     let documented = documented_routes(&world).await;

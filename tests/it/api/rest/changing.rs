@@ -201,7 +201,7 @@ async fn certificate_requests_are_calls_and_a_missing_reply_is_a_503() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_are_rebuilt_and_rebooted_from_version_1_16_on_and_it_is_said_which() {
+async fn nodes_are_rebuilt_and_rebooted_from_version_1_16_on_and_wrong_fields_are_named() {
     let mut settings = Settings::default();
     settings.default.rpc_response_timeout = Duration::from_secs(1);
     let mut world = World::patient(settings).await;

@@ -55,7 +55,7 @@ async fn next_leads_through_the_whole_list_in_every_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_whose_template_is_hidden_or_gone_is_still_shown() {
+async fn cluster_with_a_hidden_or_missing_template_is_still_shown() {
     let world = World::start("base").await;
     for change in [
         "update cluster_template set hidden = 1, public = 0, project_id = 'x'",

@@ -117,7 +117,7 @@ async fn next_keeps_the_filters() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn federations_are_not_made_and_say_so() {
+async fn creating_a_federation_is_refused_with_the_reason() {
     let mut world = World::start("base").await;
     let ask = async |user: &str, body: Value| {
         let answer = world.ask(user, "POST", "/v1/federations", body.to_string()).await;

@@ -267,7 +267,7 @@ async fn a_token_that_keystone_took_back_is_replaced() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_say_whether_repeating_helps_and_never_the_password() -> Result<()> {
+async fn failures_show_whether_a_retry_helps_and_never_the_password() -> Result<()> {
     let told = async |change: fn(&mut Settings)| -> Result<(ErrorClass, String)> {
         let certificates = barbican(change).await?;
         let outcome = certificates

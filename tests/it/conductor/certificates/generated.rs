@@ -104,7 +104,7 @@ fn validity_is_a_day_back_and_the_term_ahead_in_utc() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn but_for_the_authority_key_identifier_certificates_say_what_the_real_magnums_say() -> Result<()> {
+async fn certificates_equal_the_real_magnums_except_for_the_authority_key_identifier() -> Result<()> {
     let bench = Bench::new()?;
     let database = TestDatabase::empty(Backend::Mariadb).await?;
     probe::migrated(&database).await?;

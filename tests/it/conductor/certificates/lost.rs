@@ -181,7 +181,7 @@ async fn a_removal_that_was_interrupted_is_finished_by_the_next() -> Result<()> 
 
 /// All wait for the same token; with one after the other the last would wait for 40 s.
 #[tokio::test(flavor = "multi_thread")]
-async fn those_who_wait_for_a_keystone_that_does_not_answer_fail_together() -> Result<()> {
+async fn concurrent_waits_for_an_unresponsive_keystone_fail_together() -> Result<()> {
     let cloud = OpenStack::shared().await?;
     let line = ChaosProxy::start(cloud.keystone_address()).await?;
     let url = format!("http://{}/v3", line.address());

@@ -126,7 +126,7 @@ on_every_database! {
         Ok(())
     }
 
-    async fn the_row_says_which_ca_and_the_context_whose(database: TestDatabase) -> Result<()> {
+    async fn ca_is_chosen_by_the_row_and_limited_by_the_context(database: TestDatabase) -> Result<()> {
         let world = World::new(&database).await?;
         let (request, _) = recorded("get_ca_certificate")?;
         // Another reference in the object changes nothing.

@@ -107,7 +107,7 @@ on_every_database! {
         Ok(())
     }
 
-    async fn each_is_removed_by_its_own_manager_and_what_nobody_can_reach_is_kept(database: TestDatabase) -> Result<()> {
+    async fn certificates_are_removed_by_their_own_manager_and_kept_without_it(database: TestDatabase) -> Result<()> {
         let db = probe::migrated(&database).await?;
         let run = run_dir()?;
         let folder = run.folder("removal")?.join(run.unique("files"));

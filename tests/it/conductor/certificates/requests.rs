@@ -97,7 +97,7 @@ fn strong_keys_of_every_accepted_kind_are_signed() -> Result<()> {
 }
 
 #[test]
-fn weak_and_unknown_keys_are_refused_with_what_is_accepted() -> Result<()> {
+fn weak_and_unknown_keys_are_refused_with_the_accepted_ones() -> Result<()> {
     let office = Office::new()?;
     for (key, told) in [
         ("rsa:1024", "1024 bits; 2048 to 8192"),
@@ -253,7 +253,7 @@ fn disallowed_extension_is_dropped_or_refused_if_critical() -> Result<()> {
 }
 
 #[test]
-fn options_widen_and_narrow_what_is_allowed() -> Result<()> {
+fn options_widen_and_narrow_the_allowed_extensions() -> Result<()> {
     let mut office = Office::new()?;
     let ca = office.request(
         P256,

@@ -42,7 +42,7 @@ async fn rows(db: &magnum_db::Database) -> Result<Vec<String>> {
 
 on_every_database! {
     /// The conductor was killed in the middle, and another one begins again.
-    async fn a_repeated_generation_takes_over_what_is_there(database: TestDatabase) -> Result<()> {
+    async fn repeated_generation_takes_over_stored_certificates(database: TestDatabase) -> Result<()> {
         let db = probe::migrated(&database).await?;
         let certificates = certificates(&settings(CertManagerType::X509KeyPair), &db)?;
         let (cluster, operation) = (cluster("k8s"), OperationId::random());

@@ -172,7 +172,7 @@ every_subject! {
         delete(subject, &mut scene).await
     }
 
-    async fn deleting_what_is_gone_is_success(subject: &dyn Subject) {
+    async fn deleting_a_missing_cluster_or_group_succeeds(subject: &dyn Subject) {
         let mut never_built = Scene::new();
         delete(subject, &mut never_built).await?;
         let mut scene = built(subject).await?;
@@ -247,7 +247,7 @@ every_subject! {
     }
 
     /// Nothing new is seen of a cluster that is complete, and nothing is made up about others.
-    async fn a_look_tells_of_the_clusters_asked_for_and_changes_nothing(subject: &dyn Subject) {
+    async fn observation_covers_the_requested_clusters_and_changes_nothing(subject: &dyn Subject) {
         let mut scene = built(subject).await?;
         let strange = Scene::new();
         let before = subject.effects(&scene.cluster.uuid).await?;
@@ -267,7 +267,7 @@ every_subject! {
     }
 
     /// A driver without the capability says so: its clusters keep the health that somebody else wrote.
-    async fn health_is_told_of_the_clusters_asked_for_and_changes_nothing(subject: &dyn Subject) {
+    async fn health_covers_the_requested_clusters_and_changes_nothing(subject: &dyn Subject) {
         let mut scene = built(subject).await?;
         let strange = Scene::new();
         let before = subject.effects(&scene.cluster.uuid).await?;
@@ -345,7 +345,7 @@ every_subject! {
     }
 
     /// A driver without the capability says so.
-    async fn use_is_told_of_the_clusters_asked_for_and_changes_nothing(subject: &dyn Subject) {
+    async fn utilisation_covers_the_requested_clusters_and_changes_nothing(subject: &dyn Subject) {
         let mut scene = built(subject).await?;
         let strange = Scene::new();
         let before = subject.effects(&scene.cluster.uuid).await?;

@@ -88,7 +88,7 @@ on_every_database! {
         world.nothing_is_open().await;
     }
 
-    async fn a_second_resize_waits_and_begins_from_what_the_first_one_left(database: TestDatabase) {
+    async fn second_resize_waits_and_starts_from_the_result_of_the_first(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         let cluster = world.complete_cluster(&conductor).await;
@@ -140,7 +140,7 @@ on_every_database! {
         world.nothing_is_open().await;
     }
 
-    async fn a_group_that_is_gone_has_no_row_and_one_that_stays_says_why(database: TestDatabase) {
+    async fn deleted_group_has_no_row_and_failed_one_has_a_reason(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         let cluster = world.complete_cluster(&conductor).await;
@@ -257,7 +257,7 @@ on_every_database! {
         world.nothing_is_open().await;
     }
 
-    async fn a_delete_cancels_what_waits_and_takes_groups_that_were_never_begun(database: TestDatabase) {
+    async fn delete_cancels_waiting_operations_and_removes_groups_never_begun(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         let cluster = world.complete_cluster(&conductor).await;

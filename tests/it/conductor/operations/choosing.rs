@@ -39,7 +39,7 @@ on_every_database! {
         let conductor = world.conductor("one");
         let cluster = world.complete_cluster(&conductor).await;
         // The choice itself may have to be asked for again; afterwards it is never asked for.
-        world.driver.chooses(Err(busy())).chooses(Ok(nodes(&["b"]))).chooses(Ok(nodes(&["a"])));
+        world.driver.push_choice(Err(busy())).push_choice(Ok(nodes(&["b"]))).push_choice(Ok(nodes(&["a"])));
         world.driver.then(Act::Fail(busy())).then(Act::Fail(busy()));
         let operation = world.record(resize(&cluster, &worker(&world, &cluster).await, 1)).await;
         conductor.wake();
@@ -54,7 +54,7 @@ on_every_database! {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         let cluster = world.complete_cluster(&conductor).await;
-        world.driver.chooses(Err(DriverError::NotSupported("not now".into())));
+        world.driver.push_choice(Err(DriverError::NotSupported("not now".into())));
         for count in [1, 0] {
             let operation = world.record(resize(&cluster, &worker(&world, &cluster).await, count)).await;
             conductor.wake();
@@ -67,7 +67,7 @@ on_every_database! {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         let cluster = world.complete_cluster(&conductor).await;
-        world.driver.chooses(Ok(nodes(&["a"])));
+        world.driver.push_choice(Ok(nodes(&["a"])));
         let operation = world.record(resize(&cluster, &worker(&world, &cluster).await, 5)).await;
         conductor.wake();
         world.reaches(&operation, State::Succeeded).await;
@@ -80,7 +80,7 @@ on_every_database! {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         let cluster = world.complete_cluster(&conductor).await;
-        world.driver.chooses(Ok(nodes(&["a", "b"])));
+        world.driver.push_choice(Ok(nodes(&["a", "b"])));
         let operation = world.record(resize(&cluster, &worker(&world, &cluster).await, 1)).await;
         conductor.wake();
         let row = world.reaches(&operation, State::Failed).await;
@@ -99,7 +99,7 @@ on_every_database! {
         let conductor = world.conductor("one");
         let cluster = world.complete_cluster(&conductor).await;
         drop(conductor);
-        world.driver.chooses(Ok(nodes(&["a"])));
+        world.driver.push_choice(Ok(nodes(&["a"])));
         let operation = world.record(resize(&cluster, &worker(&world, &cluster).await, 1)).await;
         database
             .execute(&format!(

@@ -30,7 +30,7 @@ on_every_database! {
         world.nothing_is_open().await;
     }
 
-    async fn a_running_create_stops_at_its_border_and_the_delete_knows_what_it_built(database: TestDatabase) {
+    async fn running_create_stops_at_its_step_boundary_and_the_delete_gets_its_stack(database: TestDatabase) {
         let world = World::new(&database).await;
         let gate = Gate::new();
         world.driver.then(Act::Gate(
@@ -102,7 +102,7 @@ on_every_database! {
         assert_eq!(world.driver.calls().iter().filter(|call| call.method == "delete").count(), 1);
     }
 
-    async fn a_failed_delete_says_why_and_can_be_asked_for_again(database: TestDatabase) {
+    async fn failed_delete_has_a_reason_and_can_be_requested_again(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         let uuid = world.complete_cluster(&conductor).await;

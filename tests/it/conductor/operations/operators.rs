@@ -96,7 +96,7 @@ on_every_database! {
         assert_eq!(cluster.stack_id.as_deref(), Some("s"), "what was built is remembered for the delete");
     }
 
-    async fn an_unknown_operation_is_said_to_be_unknown(database: TestDatabase) {
+    async fn unknown_operation_is_reported_as_unknown(database: TestDatabase) {
         let world = World::new(&database).await;
         let error = retry(&world, &OperationId::new("nope")).await.unwrap_err();
         assert!(error.to_string().contains("no operation nope"), "{error}");

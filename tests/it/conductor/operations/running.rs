@@ -71,7 +71,7 @@ on_every_database! {
         world.nothing_is_open().await;
     }
 
-    async fn work_that_goes_on_in_the_cloud_is_settled_by_what_is_observed(database: TestDatabase) {
+    async fn work_that_continues_in_the_cloud_is_finished_by_observation(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         for (end, state) in [
@@ -185,7 +185,7 @@ on_every_database! {
         assert_eq!(world.driver.calls().last().unwrap().end, "cancelled");
     }
 
-    async fn an_observed_operation_whose_time_is_up_fails_too(database: TestDatabase) {
+    async fn observed_operation_fails_after_its_time_limit(database: TestDatabase) {
         let mut world = World::new(&database).await;
         world.timing.delete_timeout = Duration::from_millis(300);
         let conductor = world.conductor("one");

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_console_has_commands_and_what_they_print() {
+    fn console_block_has_commands_and_their_output() {
         let text = "1. so:\n   ```console\n   $ cat > f <<'END'\n   a\n   END\n   $ b\n   printed\n   ```\n";
         let block = blocks(text).unwrap().remove(0);
         assert_eq!(block.line, 2);

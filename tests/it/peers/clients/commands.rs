@@ -12,7 +12,7 @@ pub fn names(list: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_command_does_what_its_user_asks_for() -> Result<()> {
+async fn every_command_succeeds_for_its_user() -> Result<()> {
     let mut world = World::start().await?;
     templates(&mut world).await?;
     quotas(&mut world).await?;

@@ -64,7 +64,7 @@ fn is_certificate(shown: &Value) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn magnumclient_as_a_library_works_for_those_who_may() -> Result<()> {
+async fn magnumclient_as_a_library_works_for_permitted_users() -> Result<()> {
     let mut client = Calls::start(Magnumclient).await?;
     let none = json!({});
     let made = client
@@ -127,7 +127,7 @@ async fn magnumclient_as_a_library_works_for_those_who_may() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn openstacksdk_works_for_those_who_may() -> Result<()> {
+async fn openstacksdk_works_for_permitted_users() -> Result<()> {
     let mut client = Calls::start(Sdk).await?;
     let none = json!({});
     let found = |kind: &str, name: &str| json!([{"found": kind, "name": name}]);

@@ -115,7 +115,7 @@ const ANSWERS: &[(&str, [Answer; 3])] = &[
     ),
 ];
 
-async fn is_told(world: &mut World, who: Who, line: &str, answer: Answer) -> Result<()> {
+async fn check_answer(world: &mut World, who: Who, line: &str, answer: Answer) -> Result<()> {
     match answer {
         Shown => world.done(who, line).await.map(drop),
         Denied(rule) => {
@@ -128,7 +128,7 @@ async fn is_told(world: &mut World, who: Who, line: &str, answer: Answer) -> Res
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_sees_or_touches_what_is_not_theirs() -> Result<()> {
+async fn resources_of_other_projects_are_neither_visible_nor_changeable() -> Result<()> {
     let mut world = World::start().await?;
     let template = world.template(ANNA, "small", "").await?;
     let create = "cluster create one --cluster-template small --keypair key";
@@ -140,10 +140,10 @@ async fn nobody_sees_or_touches_what_is_not_theirs() -> Result<()> {
     }
     for (line, answers) in ANSWERS {
         for (who, answer) in [RITA, BERT, ROLF].into_iter().zip(answers) {
-            is_told(&mut world, who, line, *answer).await?;
+            check_answer(&mut world, who, line, *answer).await?;
         }
     }
-    lists_hold_what_is_ones_own(&mut world).await?;
+    lists_hold_only_resources_of_the_own_project(&mut world).await?;
     colleagues_share_all_but_certificates(&mut world).await?;
     administrators_see_everything(&mut world).await?;
     // Nothing of all that reached the conductor.
@@ -153,7 +153,7 @@ async fn nobody_sees_or_touches_what_is_not_theirs() -> Result<()> {
     public_templates_are_for_all(&mut world).await
 }
 
-async fn lists_hold_what_is_ones_own(world: &mut World) -> Result<()> {
+async fn lists_hold_only_resources_of_the_own_project(world: &mut World) -> Result<()> {
     for line in ["cluster list", "cluster template list"] {
         for who in [ANNA, CAROL, RITA] {
             let listed = world.json(who, line).await?;
@@ -170,7 +170,7 @@ async fn lists_hold_what_is_ones_own(world: &mut World) -> Result<()> {
 async fn colleagues_share_all_but_certificates(world: &mut World) -> Result<()> {
     for (line, answers) in ANSWERS {
         if matches!(answers[0], Shown) {
-            is_told(world, CAROL, line, Shown).await?;
+            check_answer(world, CAROL, line, Shown).await?;
         }
     }
     for (line, rule) in [
@@ -178,7 +178,7 @@ async fn colleagues_share_all_but_certificates(world: &mut World) -> Result<()> 
         ("ca sign one CSR", "certificate:create"),
         ("cluster config one", "certificate:get"),
     ] {
-        is_told(world, CAROL, line, Denied(rule)).await?;
+        check_answer(world, CAROL, line, Denied(rule)).await?;
     }
     // One that no cluster uses: only such can be changed.
     world.template(ANNA, "spare", "").await?;
@@ -199,11 +199,11 @@ async fn administrators_see_everything(world: &mut World) -> Result<()> {
     for who in [CHIEF, BOSS] {
         for (line, answers) in ANSWERS {
             if matches!(answers[0], Shown) {
-                is_told(world, who, line, Shown).await?;
+                check_answer(world, who, line, Shown).await?;
             }
         }
         for line in ["ca show CLUSTER", "service list", "quotas list --all-tenants"] {
-            is_told(world, who, line, Shown).await?;
+            check_answer(world, who, line, Shown).await?;
         }
         let listed = world.json(who, "cluster list").await?;
         ensure!(names(&listed) == ["one"], "{who:?} {listed}");
@@ -216,7 +216,7 @@ async fn public_templates_are_for_all(world: &mut World) -> Result<()> {
         .done(CHIEF, "cluster template update TEMPLATE --public")
         .await?;
     for who in [BERT, ROLF] {
-        is_told(world, who, "cluster template show small", Shown).await?;
+        check_answer(world, who, "cluster template show small", Shown).await?;
         let listed = world.json(who, "cluster template list").await?;
         ensure!(names(&listed) == ["small"], "{who:?} {listed}");
         for (line, rule) in [
@@ -226,17 +226,17 @@ async fn public_templates_are_for_all(world: &mut World) -> Result<()> {
             ),
             ("cluster template delete TEMPLATE", "clustertemplate:delete"),
         ] {
-            is_told(world, who, line, Denied(rule)).await?;
+            check_answer(world, who, line, Denied(rule)).await?;
         }
     }
     let create = "cluster create mine --cluster-template small --keypair key";
     world.carried_out(BERT, create, 1).await?;
     for who in [ANNA, CAROL, RITA] {
         for line in ["cluster show mine", "ca show mine", "nodegroup list mine"] {
-            is_told(world, who, line, Missing).await?;
+            check_answer(world, who, line, Missing).await?;
         }
         let listed = world.json(who, "cluster list").await?;
         ensure!(names(&listed) == ["one"], "{who:?} {listed}");
     }
-    is_told(world, ANNA, "cluster delete mine", Missing).await
+    check_answer(world, ANNA, "cluster delete mine", Missing).await
 }

@@ -124,8 +124,7 @@ async fn a_driver_that_misbehaves_fails_its_cluster_with_a_reason_that_quotes_it
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_driver_whose_program_vanishes_fails_the_next_cluster_and_works_again_when_it_is_back() -> Result<()>
-{
+async fn missing_driver_program_fails_the_next_cluster_and_works_again_once_restored() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     impatient(&mut deployment)?;
     deployment.set("conductor", "operation_retry_max_attempts", 2);

@@ -12,7 +12,7 @@ fn note(text: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_is_made_and_stands_in_the_journal_without_what_was_said() -> Result<()> {
+async fn change_is_made_and_recorded_in_the_journal_without_its_body() -> Result<()> {
     let world = World::start(Backend::Postgres, |_| {}).await?;
     let cluster = world.cluster("c", json!({})).await?;
     world
@@ -134,7 +134,7 @@ async fn operations_and_other_changes_wait_for_the_end_of_a_change() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_whose_conductor_is_killed_is_not_repeated_and_frees_the_cluster() -> Result<()> {
+async fn change_of_a_killed_conductor_is_not_repeated_and_frees_the_cluster() -> Result<()> {
     let world = World::start(Backend::Mariadb, |deployment| {
         deployment.set("conductor", "operation_lease", 3);
     })

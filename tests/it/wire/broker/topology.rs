@@ -123,7 +123,7 @@ fn recorded(recording: &Value, parts: &[&str], number: u64) -> Vec<Value> {
 
 /// What ours said there, without the opening and the end of the connection, which have their own test.
 fn ours(tap: &AmqpTap, who: &str, purpose: &str) -> Vec<Value> {
-    let said = tap.said_by(&format!(":{purpose}:"));
+    let said = tap.connections_named(&format!(":{purpose}:"));
     let one = said.into_iter().find(|one| one.name.starts_with(who));
     let mut methods = one
         .unwrap_or_else(|| panic!("{who} has no connection for {purpose}"))
@@ -164,7 +164,7 @@ fn with_equal_expiration(mut methods: Vec<Value>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn all_that_we_say_to_a_broker_equals_the_recording_for_each_option() -> Result<()> {
+async fn amqp_methods_equal_the_recording_for_each_option() -> Result<()> {
     let recordings = load_all("rpc/topology", "");
     assert_eq!(recordings.len(), 16);
     for (name, recording) in recordings {
@@ -199,7 +199,7 @@ async fn connections_are_opened_and_kept_alive_as_recorded() -> Result<()> {
     let recording = load("rpc", "connection-opening");
     let recorded = recording["connections"][0]["methods"].as_array().unwrap();
     let tap = conversation("heartbeat_timeout_threshold=2", Duration::from_secs(3)).await?;
-    let connections = [tap.said_by("server:"), tap.said_by("client:")].concat();
+    let connections = [tap.connections_named("server:"), tap.connections_named("client:")].concat();
     assert_eq!(
         connections.len(),
         recording["connections"].as_array().unwrap().len()
@@ -241,7 +241,7 @@ async fn connections_are_opened_and_kept_alive_as_recorded() -> Result<()> {
         assert_eq!(ours["frame_max"], 32 * 1024);
     }
     let idle = tap
-        .said_by("server:")
+        .connections_named("server:")
         .into_iter()
         .find(|one| one.name.contains(":requests:"));
     let beats = idle
@@ -255,7 +255,7 @@ async fn connections_are_opened_and_kept_alive_as_recorded() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_notifications_publisher_says_what_was_recorded() -> Result<()> {
+async fn notification_publisher_sends_the_recorded_methods() -> Result<()> {
     let vhost = rabbitmq::vhost().await?;
     let tap = AmqpTap::start(vhost.address).await?;
     let options = RpcOptions::for_url(&vhost.transport_url_via(tap.address()))?;
@@ -281,7 +281,10 @@ async fn a_notifications_publisher_says_what_was_recorded() -> Result<()> {
     }
     transport.close().await;
     wait::until("the goodbye", SOON, async || {
-        let said = tap.said_by("notifier").pop().context("nothing was said")?;
+        let said = tap
+            .connections_named("notifier")
+            .pop()
+            .context("nothing was said")?;
         one_of(&said.methods, "connection.close").map(drop)
     })
     .await?;

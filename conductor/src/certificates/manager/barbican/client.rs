@@ -67,8 +67,8 @@ fn id(reference: &str) -> Option<Uuid> {
     Uuid::try_parse(reference.trim_end_matches('/').rsplit('/').next()?).ok()
 }
 
-/// `None` instead of the error that says that something is not there.
-fn if_there<T>(outcome: Result<T, ServiceError>) -> Result<Option<T>, ServiceError> {
+/// `None` instead of a 404.
+fn none_if_missing<T>(outcome: Result<T, ServiceError>) -> Result<Option<T>, ServiceError> {
     match outcome {
         Ok(value) => Ok(Some(value)),
         Err(ServiceError::NotFound { .. }) => Ok(None),
@@ -108,7 +108,7 @@ impl Client {
         self.session().err().map(String::as_str)
     }
 
-    /// Whether Barbican answers the service user.
+    /// Checks that Barbican accepts the service user.
     pub(super) async fn probe(&self) -> Result<(), ServiceError> {
         let reply = self
             .request(Method::GET, "containers", &[("limit", "1")], None)
@@ -124,7 +124,7 @@ impl Client {
     pub(super) async fn container(&self, reference: &str) -> Result<Option<Container>, ServiceError> {
         let Some(id) = id(reference) else { return Ok(None) };
         let path = format!("containers/{id}");
-        let Some(reply) = if_there(self.request(Method::GET, &path, &[], None).await)? else {
+        let Some(reply) = none_if_missing(self.request(Method::GET, &path, &[], None).await)? else {
             return Ok(None);
         };
         let container = Container::read(&reply.json()?);
@@ -154,7 +154,7 @@ impl Client {
     pub(super) async fn payload(&self, secret: &str) -> Result<Option<String>, ServiceError> {
         let Some(id) = id(secret) else { return Ok(None) };
         let path = format!("secrets/{id}/payload");
-        match if_there(self.request(Method::GET, &path, &[], None).await)? {
+        match none_if_missing(self.request(Method::GET, &path, &[], None).await)? {
             Some(reply) => Ok(Some(reply.text()?)),
             None => Ok(None),
         }
@@ -194,7 +194,7 @@ impl Client {
     async fn delete(&self, kind: &str, reference: &str) -> Result<(), ServiceError> {
         let Some(id) = id(reference) else { return Ok(()) };
         let path = format!("{kind}/{id}");
-        if_there(self.request(Method::DELETE, &path, &[], None).await).map(drop)
+        none_if_missing(self.request(Method::DELETE, &path, &[], None).await).map(drop)
     }
 
     /// All of one kind that have this name.
@@ -219,7 +219,7 @@ impl Client {
     ) -> Result<Reply, ServiceError> {
         let path = format!("/v1/{path}");
         let has_secret = path == "/v1/secrets" && body.is_some();
-        // It gives a secret's text only to who wants no JSON.
+        // Barbican returns the text of a secret as `text/plain` only.
         let accept = if path.ends_with("/payload") {
             "text/plain"
         } else {

@@ -39,7 +39,7 @@ fn recorded(experiment: &Value) -> Vec<String> {
 /// unacknowledged requests is left out: it has a row of differences of its own.
 fn declared(tap: &AmqpTap) -> (Vec<Vec<String>>, Vec<String>) {
     let (mut all, mut fanout) = (Vec::new(), Vec::new());
-    for connection in tap.said_by(":requests:") {
+    for connection in tap.connections_named(":requests:") {
         let mut words = Vec::new();
         for method in &connection.methods {
             let kind = method["method"].as_str().unwrap();

@@ -373,7 +373,7 @@ async fn requests_are_acknowledged_after_the_work_and_no_more_than_the_limit_are
 }
 
 fn publishes_to(tap: &AmqpTap, queue: &str) -> usize {
-    let said = tap.said_by("sender");
+    let said = tap.connections_named("sender");
     let methods = said.iter().flat_map(|one| &one.methods);
     methods
         .filter(|method| method["method"] == "basic.publish" && method["routing_key"] == queue)
@@ -381,7 +381,7 @@ fn publishes_to(tap: &AmqpTap, queue: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_reply_whose_queue_is_missing_is_offered_for_its_time_and_then_once() -> Result<()> {
+async fn reply_to_a_missing_queue_is_retried_for_its_time_and_then_once() -> Result<()> {
     assert_documented("Pauses between offers of a reply whose queue is missing");
     let vhost = rabbitmq::vhost().await?;
     let tap = AmqpTap::start(vhost.address).await?;
@@ -415,7 +415,7 @@ async fn a_reply_whose_queue_is_missing_is_offered_for_its_time_and_then_once() 
 }
 
 #[tokio::test]
-async fn a_call_that_does_not_say_where_its_reply_goes_is_a_cast() -> Result<()> {
+async fn call_without_a_reply_queue_is_a_cast() -> Result<()> {
     assert_documented("A request with `_msg_id` and without `_reply_q`");
     let vhost = rabbitmq::vhost().await?;
     let mut scene = Scene::new(&vhost).await?;

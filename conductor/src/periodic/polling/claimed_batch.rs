@@ -1,4 +1,4 @@
-//! Clusters that this conductor holds by a lease.
+//! A batch of clusters that this conductor has claimed under a lease.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Claim, Poller};
 
-/// Prolongs what a conductor still holds of some clusters, and returns how many that are.
+/// Renews the claims that a conductor still has on these clusters. Returns their number.
 pub(in crate::periodic) type Renew =
     fn(&mut AnyConnection, &ConductorId, &[ClusterUuid], Duration) -> Result<usize, DbError>;
 
-/// Claims that were not given back yet.
-pub(in crate::periodic) struct Held<C> {
+/// Claims that have not been given back yet.
+pub(in crate::periodic) struct ClaimedBatch<C> {
     claims: HashMap<ClusterUuid, C>,
     renew: Renew,
-    /// Until then nobody else can hold them, by our own clock.
-    safe_until: Instant,
+    /// Until then no other conductor can claim the clusters, by the clock of this process.
+    valid_until: Instant,
 }
 
-impl<C: Claim> Held<C> {
-    /// What was claimed a moment ago for `lease`.
+impl<C: Claim> ClaimedBatch<C> {
+    /// A batch that was claimed a moment ago for `lease`.
     pub(in crate::periodic) fn new(claims: Vec<C>, lease: Duration, renew: Renew) -> Self {
         Self {
             claims: claims
@@ -32,7 +32,7 @@ impl<C: Claim> Held<C> {
                 .collect(),
             renew,
             // The claim was sent before now; the margin covers that.
-            safe_until: Instant::now() + safe_part(lease),
+            valid_until: Instant::now() + usable_part(lease),
         }
     }
 
@@ -48,19 +48,19 @@ impl<C: Claim> Held<C> {
         self.claims.get(cluster)
     }
 
-    /// Hands out a claim, to be given back by the caller.
+    /// Takes one claim out; the caller gives it back.
     pub(in crate::periodic) fn take(&mut self, cluster: &ClusterUuid) -> Option<C> {
         self.claims.remove(cluster)
     }
 
-    /// All that is left, likewise.
+    /// Takes all remaining claims out; the caller gives them back.
     pub(in crate::periodic) fn take_rest(&mut self) -> Vec<C> {
         std::mem::take(&mut self.claims).into_values().collect()
     }
 
-    /// Does `work`, and renews meanwhile. `None`: `shutdown` came, or the leases may have ended; `work` was dropped,
-    /// which stops what the drivers do for it.
-    pub(in crate::periodic) async fn keep_while<T>(
+    /// Runs `work` and renews the claims meanwhile. `None`: `shutdown` came, or the leases may have expired; `work` was
+    /// dropped, which stops its calls of drivers.
+    pub(in crate::periodic) async fn renew_while<T>(
         &mut self,
         poller: &Poller,
         shutdown: &CancellationToken,
@@ -72,21 +72,21 @@ impl<C: Claim> Held<C> {
                 biased;
                 done = &mut work => return Some(done),
                 () = shutdown.cancelled() => return None,
-                () = sleep_until(self.safe_until) => return None,
-                () = sleep(poller.pace.lease / 3) => self.prolong(poller).await,
+                () = sleep_until(self.valid_until) => return None,
+                () = sleep(poller.pace.lease / 3) => self.renew_claims(poller).await,
             }
         }
     }
 
-    async fn prolong(&mut self, poller: &Poller) {
+    async fn renew_claims(&mut self, poller: &Poller) {
         let sent = Instant::now();
-        let (me, lease, renew, held) = (poller.me.clone(), poller.pace.lease, self.renew, self.uuids());
-        let wanted = held.len();
-        let renewal = poller.db.run(move |conn| renew(conn, &me, &held, lease));
-        match timeout_at(self.safe_until, renewal).await {
-            Ok(Ok(renewed)) if renewed == wanted => self.safe_until = sent + safe_part(lease),
-            // Some are lost (their cluster was removed, or another conductor has them): the write of each
-            // compares, so only the time until which all are safe stays as it was.
+        let (me, lease, renew, clusters) = (poller.me.clone(), poller.pace.lease, self.renew, self.uuids());
+        let wanted = clusters.len();
+        let renewal = poller.db.run(move |conn| renew(conn, &me, &clusters, lease));
+        match timeout_at(self.valid_until, renewal).await {
+            Ok(Ok(renewed)) if renewed == wanted => self.valid_until = sent + usable_part(lease),
+            // Some claims are lost (their cluster was deleted, or another conductor has them). Writes are fenced, so
+            // it is enough that the time until which all claims are valid stays as it was.
             Ok(Ok(renewed)) => tracing::debug!(renewed, wanted, "some polled clusters are not ours any more"),
             Ok(Err(error)) => tracing::debug!(%error, "polled clusters could not be kept"),
             Err(_) => {}
@@ -94,7 +94,7 @@ impl<C: Claim> Held<C> {
     }
 }
 
-/// How much of a lease is used, by our own clock.
-fn safe_part(lease: Duration) -> Duration {
+/// The part of a lease that is used: the rest covers the time for which the claim itself was under way.
+fn usable_part(lease: Duration) -> Duration {
     lease * 5 / 6
 }
