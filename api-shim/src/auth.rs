@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_places_that_say_what_is_here_are_public() {
+    fn only_the_version_documents_are_public() {
         for path in ["/", "/v1", "/healthcheck", "/healthcheck/x", "/v1/v1.json"] {
             assert!(is_public(path), "{path}");
         }

@@ -272,7 +272,7 @@ mod tests {
     struct Silent(#[source] Quoting);
 
     #[test]
-    fn a_cause_is_said_once() {
+    fn repeated_cause_is_shown_once() {
         let quoting = Quoting(std::io::Error::other("port taken"));
         assert_eq!(with_causes(&quoting), "cannot listen: port taken");
         assert_eq!(

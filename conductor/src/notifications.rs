@@ -136,7 +136,7 @@ impl Notifier {
     async fn send(&self, notice: Notice) {
         let notification = match notice {
             Notice::Complete(details) => self.notification(&details),
-            Notice::Ended { operation, seen } => match self.ended(operation, seen).await {
+            Notice::Ended { operation, snapshot } => match self.ended(operation, snapshot).await {
                 Ok(Some(details)) => self.notification(&details),
                 Ok(None) => return,
                 Err(error) => {
@@ -144,11 +144,11 @@ impl Notifier {
                     return;
                 }
             },
-            Notice::Used(used) => Notification::now(
+            Notice::Utilisation(notice) => Notification::now(
                 self.publisher_id.clone(),
                 cluster_metrics::EVENT.to_owned(),
                 Priority::Info,
-                cluster_metrics::payload(&used),
+                cluster_metrics::payload(&notice),
                 cluster_metrics::context(),
             ),
         };
@@ -189,7 +189,7 @@ impl Notifier {
                 kind: details.kind,
                 outcome: details.outcome,
                 cluster: &details.cluster,
-                snapshot: details.seen.as_ref(),
+                snapshot: details.snapshot.as_ref(),
                 context: &details.context,
                 refusal: details.refusal.as_ref(),
             }),
@@ -197,11 +197,11 @@ impl Notifier {
         )
     }
 
-    /// How an operation ended, by the journal, and its cluster as it is now or was last seen.
+    /// How an operation ended, by the journal, and its cluster as it is now or was last read.
     async fn ended(
         &self,
         operation: OperationId,
-        seen: Option<Box<ClusterSnapshot>>,
+        snapshot: Option<Box<ClusterSnapshot>>,
     ) -> Result<Option<NoticeDetails>, JournalError> {
         let found = self
             .db
@@ -220,12 +220,12 @@ impl Notifier {
                 Ok(Some((row, now)))
             })
             .await?;
-        Ok(found.and_then(|(row, now)| details_of(&row, now.or_else(|| seen.map(|seen| *seen)))))
+        Ok(found.and_then(|(row, now)| details_of(&row, now.or_else(|| snapshot.map(|snapshot| *snapshot)))))
     }
 }
 
 /// The notification of an operation that has ended; `None` for operations that are not notified.
-fn details_of(row: &OperationRow, seen: Option<ClusterSnapshot>) -> Option<NoticeDetails> {
+fn details_of(row: &OperationRow, snapshot: Option<ClusterSnapshot>) -> Option<NoticeDetails> {
     let kind: OperationKind = row.kind.parse().ok()?;
     let (outcome, led_to) = match row.state.parse().ok()? {
         State::Succeeded => (NoticeOutcome::Success, Outcome::Complete),
@@ -236,10 +236,10 @@ fn details_of(row: &OperationRow, seen: Option<ClusterSnapshot>) -> Option<Notic
         }
         _ => return None,
     };
-    let seen = seen.map(|mut seen| {
-        seen.cluster.status = Some(kind.status(led_to));
-        seen.cluster.status_reason = row.reason.clone();
-        seen
+    let snapshot = snapshot.map(|mut snapshot| {
+        snapshot.cluster.status = Some(kind.status(led_to));
+        snapshot.cluster.status_reason = row.reason.clone();
+        snapshot
     });
     let caller = Caller {
         user_id: row.user_id.clone(),
@@ -254,7 +254,7 @@ fn details_of(row: &OperationRow, seen: Option<ClusterSnapshot>) -> Option<Notic
         kind,
         outcome,
         cluster: ClusterUuid::new(row.cluster_uuid.clone()),
-        seen,
+        snapshot,
         // The context of the request was erased with its token when the operation ended.
         context: RequestContext::for_caller(&caller, &request),
         refusal: None,

@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_lasts_as_long_as_the_option_says_and_never_longer_than_the_token() {
+    fn entry_lasts_by_the_option_and_never_longer_than_the_token() {
         let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
         for (option, left, valid, invalid) in [
             (300, Some(hour), Duration::from_secs(300), INVALID_FOR),

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_token_says_who_where_and_as_what() {
+    fn project_token_has_user_project_and_roles() {
         let identity = of(&json!({
             "methods": ["password"], "expires_at": "2099-01-01T00:00:00.000000Z", "is_domain": false,
             "user": {"id": "u", "name": "anna", "domain": {"id": "default", "name": "Default"}},

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_secret_or_with_what_is_not_supported_there_is_none() {
+    fn no_shared_cache_without_a_secret_or_with_unsupported_options() {
         let whole = KeystoneAuthtokenSection {
             memcached_servers: vec!["a:1".into()],
             memcache_secret_key: Some(Secret::new("s")),

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_patch_touches_is_looked_up_again() {
+    fn only_patched_fields_are_looked_up_again() {
         let before = template();
         let renamed = changed(|after| after.name = Some("two".into()));
         assert_eq!(Named::by_change(&before, &renamed), Named::default());

@@ -58,7 +58,7 @@ mod tests {
     use crate::validation::body;
 
     #[test]
-    fn a_limit_is_one_unless_said_and_never_null() {
+    fn limit_defaults_to_one_and_is_never_null() {
         let read = |given: Value| body::read(ARGUMENT, &given, FIELDS).and_then(|given| hard_limit(&given));
         assert_eq!(read(json!({})), Ok(1));
         assert_eq!(read(json!({"hard_limit": "7"})), Ok(7));

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn administrators_see_who_has_it_and_each_failure() {
+    fn administrators_see_the_owner_and_each_failure() {
         let shown = show(&operation(), &[event()], FOR_ADMINISTRATORS, Version::MAX);
         assert_eq!(shown["conductor"], "ctl1:77");
         assert_eq!(shown["reason"], json!(operation().reason));

@@ -86,7 +86,7 @@ fn every_option_has_a_help_text_and_a_unique_name() {
 }
 
 #[test]
-fn a_deployed_file_loads_with_warnings_only_for_what_is_old() {
+fn a_deployed_file_loads_with_warnings_only_for_deprecated_options() {
     let loaded = load(&[DEPLOYED], &[]).unwrap();
     let warnings: Vec<_> = loaded.warnings.iter().map(short).collect();
     assert_eq!(warnings.len(), 1, "{warnings:#?}");
@@ -308,7 +308,7 @@ fn neither_the_dump_nor_debug_output_shows_a_password() {
 }
 
 #[test]
-fn the_dump_says_where_values_come_from_and_reads_back() {
+fn dump_names_the_source_of_each_value_and_reads_back() {
     let loaded = load(
         &["[DEFAULT]\nhost = h$$1\n[api]\nport = 1\n"],
         &[("OS_API__MAX_LIMIT", "7")],
@@ -364,7 +364,7 @@ fn a_section_of_another_crate_is_read_from_the_same_files_when_it_is_wanted() {
 }
 
 #[test]
-fn a_problem_in_a_section_of_another_crate_is_told_with_its_line_and_harms_nothing_else() {
+fn problem_in_a_declared_section_has_its_line_and_affects_no_other_section() {
     let loaded = load(&["[some_engine]\ncount = 10\n"], &[]).unwrap();
     let problems = loaded.settings.section::<EngineSection>().unwrap_err().0;
     assert_eq!(problems.len(), 1);

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_urls_say_what_to_write_and_never_show_the_password() {
+    fn unusable_urls_name_the_form_and_hide_the_password() {
         for text in [
             "magnum.sqlite",
             "oracle://u:hunter2@h/m",

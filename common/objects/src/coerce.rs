@@ -265,7 +265,7 @@ mod tests {
 
     /// The right column was produced by the real classes (oslo.versionedobjects 3.12).
     #[test]
-    fn values_become_what_python_makes_of_them() {
+    fn values_are_coerced_as_in_python() {
         use FieldKind::{Boolean, DateTime, DictOfText, Integer, ListOfDicts, ListOfText, Text, Uuid};
         for (kind, sent, kept) in [
             (Integer, json!("5"), json!(5)),
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn an_enumeration_error_starts_as_python_s_and_says_what_is_allowed() {
+    fn enumeration_error_starts_as_pythons_and_lists_the_values() {
         let field = Field::nullable("status", FieldKind::Enum(&["UP", "DOWN"]));
         assert_eq!(
             coerce(&field, &json!("SIDEWAYS")).unwrap_err().message,

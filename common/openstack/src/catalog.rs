@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn keystone_is_asked_at_its_v3_api_whatever_the_catalog_says() {
+    fn keystone_is_asked_at_its_v3_api_with_any_catalog() {
         let endpoint = Endpoint::new("Keystone", &["identity"], "keystone_authtoken", "internal", None)
             .at(Root::Version("v3"));
         for url in [

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn both_formats_read_back_what_was_written() {
+    fn both_formats_round_trip() {
         let inner = json!({"text": "ü\"\\\n", "n": 1.5});
         for format in [WireFormat::Json, WireFormat::MessagePack] {
             let message = RawMessage {

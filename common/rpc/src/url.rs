@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_virtual_host_is_what_follows_the_first_slash() {
+    fn virtual_host_follows_the_first_slash() {
         for (written, expected) in [
             ("rabbit://u:p@h", "/"),
             ("rabbit://u:p@h/", "/"),

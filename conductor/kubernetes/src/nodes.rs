@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_is_ready_only_when_its_condition_says_true() {
+    fn node_is_ready_only_with_condition_true() {
         let body = br#"{"kind": "NodeList", "metadata": {"continue": ""}, "items": [
             {"metadata": {"name": "a"}, "status": {"conditions": [
                 {"type": "DiskPressure", "status": "True"}, {"type": "Ready", "status": "True"}]}},

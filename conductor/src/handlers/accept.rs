@@ -223,7 +223,7 @@ impl Acceptor {
             kind: refused.incoming.command.kind(),
             outcome: NoticeOutcome::Failure,
             cluster: refused.incoming.command.cluster().clone(),
-            seen: None,
+            snapshot: None,
             context: refused.incoming.context.clone(),
             refusal: Some(refusal),
         })));

@@ -14,16 +14,16 @@ use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::RequestId;
 use serde_json::{Value, json};
 
-use crate::operations::notice::Used;
+use crate::operations::notice::UtilisationNotice;
 
 /// The type of the event.
 pub const EVENT: &str = "magnum.cluster.metrics.update";
 
 /// The payload.
-pub fn payload(usage: &Used) -> Value {
+pub fn payload(usage: &UtilisationNotice) -> Value {
     let figures = [
-        ("memory_util", usage.used.memory_percent),
-        ("cpu_util", usage.used.cpu_percent),
+        ("memory_util", usage.utilisation.memory_percent),
+        ("cpu_util", usage.utilisation.cpu_percent),
     ];
     let metrics: Vec<Value> = figures
         .into_iter()
@@ -50,11 +50,11 @@ mod tests {
 
     #[test]
     fn payload_has_magnums_names_and_leaves_out_unknown_figures() {
-        let mut usage = Used {
+        let mut usage = UtilisationNotice {
             cluster: "c".into(),
             project_id: Some("p".into()),
             user_id: None,
-            used: Utilisation {
+            utilisation: Utilisation {
                 cpu_percent: Some(12.5),
                 memory_percent: Some(40.0),
                 memory_used_bytes: Some(4096.0),
@@ -73,7 +73,7 @@ mod tests {
                 "resource_id": "c",
             })
         );
-        usage.used.memory_percent = None;
+        usage.utilisation.memory_percent = None;
         assert_eq!(payload(&usage)["metrics"][0]["name"], "cpu_util");
     }
 }

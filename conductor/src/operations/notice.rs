@@ -39,46 +39,46 @@ pub struct ClusterSnapshot {
 /// One thing to tell.
 #[derive(Debug, Clone)]
 pub enum Notice {
-    /// All that is needed stands here.
+    /// Everything it takes.
     Complete(Box<NoticeDetails>),
-    /// The operation has ended; the journal knows how.
+    /// The operation has ended; the outcome is read from the journal.
     Ended {
-        /// Which.
+        /// The operation.
         operation: OperationId,
-        /// Its cluster, as the operation last saw it.
-        seen: Option<Box<ClusterSnapshot>>,
+        /// Its cluster, as the operation last read it.
+        snapshot: Option<Box<ClusterSnapshot>>,
     },
-    /// A driver has told what a cluster uses.
-    Used(Box<Used>),
+    /// A driver has reported the utilisation of a cluster.
+    Utilisation(Box<UtilisationNotice>),
 }
 
-/// What a cluster uses.
+/// The utilisation of a cluster, with its owner.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Used {
-    /// Which.
+pub struct UtilisationNotice {
+    /// The cluster.
     pub cluster: ClusterUuid,
     /// Its owner's project.
     pub project_id: Option<String>,
     /// Its owner.
     pub user_id: Option<String>,
-    /// How much.
-    pub used: Utilisation,
+    /// The figures.
+    pub utilisation: Utilisation,
 }
 
-/// A notice that needs no look at the journal.
+/// A notice that needs nothing from the journal.
 #[derive(Debug, Clone)]
 pub struct NoticeDetails {
-    /// What was asked for.
+    /// The kind of operation that was requested.
     pub kind: OperationKind,
-    /// How it stands.
+    /// Its outcome so far.
     pub outcome: NoticeOutcome,
-    /// The cluster asked for.
+    /// The cluster of the request.
     pub cluster: ClusterUuid,
     /// The cluster, where it exists and its user may see it.
-    pub seen: Option<ClusterSnapshot>,
-    /// Who asked.
+    pub snapshot: Option<ClusterSnapshot>,
+    /// The context of the request.
     pub context: RequestContext,
-    /// Why it was refused.
+    /// The refusal, if there is one.
     pub refusal: Option<Fault>,
 }
 
@@ -98,7 +98,7 @@ impl NoticeQueue {
         self.0.is_some()
     }
 
-    /// Tells. Never waits; what does not fit is lost, with a word in the log.
+    /// Queues a notice. Never waits: one that does not fit is lost, with a warning in the log.
     pub fn send(&self, notice: Notice) {
         if let Some(sender) = &self.0
             && sender.try_send(notice).is_err()
@@ -107,7 +107,8 @@ impl NoticeQueue {
         }
     }
 
-    /// Tells what can as well be told the next time: only while there is room for what cannot. `false`: it was left out.
+    /// Queues a notice that the next one replaces, only while at least half of the queue is free. `false`: it was left
+    /// out.
     pub fn send_if_there_is_room(&self, notice: Notice) -> bool {
         match &self.0 {
             Some(sender) if sender.capacity() > QUEUE / 2 => sender.try_send(notice).is_ok(),

@@ -60,7 +60,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
     let lease = Arc::new(lease);
     let is_call = row.reply.is_some();
     let is_hold = row.kind == hold::KIND;
-    let seen = Arc::new(Mutex::new(None));
+    let snapshot = Arc::new(Mutex::new(None));
     let keeper = LeaseKeeper::start(services.db.clone(), Arc::clone(&lease));
     let outcome = match Operation::try_from(row) {
         Ok(operation) => {
@@ -75,7 +75,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
                 over: keeper.over().clone(),
                 services: services.clone(),
                 stops,
-                seen: Arc::clone(&seen),
+                snapshot: Arc::clone(&snapshot),
             };
             run.walk().await
         }
@@ -98,7 +98,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
             if !state.is_open() {
                 services.notices.send(Notice::Ended {
                     operation: lease.operation().clone(),
-                    seen: seen.lock().unwrap_or_else(PoisonError::into_inner).take(),
+                    snapshot: snapshot.lock().unwrap_or_else(PoisonError::into_inner).take(),
                 });
             }
         }
@@ -136,7 +136,7 @@ struct Run {
     lease: Arc<Lease>,
     over: CancellationToken,
     /// The cluster as it was when the last step began, for whoever is told of the end.
-    seen: Arc<Mutex<Option<Box<ClusterSnapshot>>>>,
+    snapshot: Arc<Mutex<Option<Box<ClusterSnapshot>>>>,
 }
 
 impl Run {
@@ -192,12 +192,12 @@ impl Run {
 
     fn remember(&self, material: &Material) {
         if self.services.notices.is_on() {
-            let seen = ClusterSnapshot {
+            let snapshot = ClusterSnapshot {
                 cluster: material.cluster.clone(),
                 node_groups: material.node_groups.clone(),
             };
             // Replaced as a whole, never half.
-            *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(seen));
+            *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(snapshot));
         }
     }
 

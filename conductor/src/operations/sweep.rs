@@ -129,7 +129,7 @@ async fn end(
             services.answers.send(&id);
             services.notices.send(Notice::Ended {
                 operation: id,
-                seen: None,
+                snapshot: None,
             });
             Ok(())
         }

@@ -40,7 +40,7 @@ pub use self::figures::UtilisationFigures;
 use super::FailureLog;
 use super::polling::{ClaimedBatch, Group, Pace};
 use crate::metric_definitions as metric;
-use crate::operations::notice::{Notice, NoticeQueue, Used};
+use crate::operations::notice::{Notice, NoticeQueue, UtilisationNotice};
 use crate::store::health_polls::{self, HealthClaim};
 
 /// Most groups of clusters that wait for a poll.
@@ -255,15 +255,19 @@ impl Utilisation {
 
     fn notify(&self, one: &ClusterRef, report: &UtilisationReport) {
         let Some(notices) = &self.notices else { return };
-        let used = Used {
+        let notice = UtilisationNotice {
             cluster: one.cluster.uuid.clone(),
             project_id: one.cluster.project_id.clone(),
             user_id: one.cluster.user_id.clone(),
-            used: report.cluster,
+            utilisation: report.cluster,
         };
-        let has_any = used.used.cpu_percent.or(used.used.memory_percent).is_some();
-        if has_any && !notices.send_if_there_is_room(Notice::Used(Box::new(used))) {
-            tracing::debug!({ field::CLUSTER } = %one.cluster.uuid, "too many notifications wait; its use is not told");
+        let has_any = notice
+            .utilisation
+            .cpu_percent
+            .or(notice.utilisation.memory_percent)
+            .is_some();
+        if has_any && !notices.send_if_there_is_room(Notice::Utilisation(Box::new(notice))) {
+            tracing::debug!({ field::CLUSTER } = %one.cluster.uuid, "too many notifications wait; none is sent of its utilisation");
         }
     }
 }

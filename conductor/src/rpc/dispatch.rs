@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_arguments_are_told_by_name() {
+    fn wrong_arguments_are_refused_by_name() {
         assert!(fault("cluster_delete", json!({})).message.contains("'uuid'"));
         assert!(
             fault("cluster_delete", json!({"uuid": 3}))

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_choice_is_told_in_few_words() {
+    fn long_choice_is_logged_shortened() {
         let names: Vec<String> = (1..=7).map(|number| format!("n{number}")).collect();
         assert_eq!(in_words(&[]), "no nodes");
         assert_eq!(in_words(&names[..2]), "nodes n1, n2");

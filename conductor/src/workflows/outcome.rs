@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_could_not_be_taken_away_says_so_and_the_cluster_too() {
+    fn group_that_failed_to_delete_marks_itself_and_its_cluster() {
         let delete = NodegroupDelete {
             node_group: "n".into(),
         };

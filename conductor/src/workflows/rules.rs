@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_and_in_which_status() {
+    fn refusal_names_the_change_and_the_status() {
         let fault = allowed(K::ClusterUpdate, Some(S::CreateFailed)).unwrap_err();
         assert_eq!(
             fault.message,

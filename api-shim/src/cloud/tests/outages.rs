@@ -12,7 +12,7 @@ fn nothing(_: &str, _: &str) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_service_that_cannot_answer_is_a_503_that_names_it_and_says_no_more() {
+async fn failing_service_is_a_503_that_names_it_only() {
     let ways: [super::Say; 6] = [
         |_, _| (500, json!({"error": {"message": "SELECT secret FROM images"}})),
         |_, _| (503, Value::Null),

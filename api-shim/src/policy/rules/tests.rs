@@ -73,7 +73,7 @@ fn a_reader_reads_and_a_member_writes_only_in_their_own_project() {
 }
 
 #[test]
-fn a_certificate_is_the_business_of_who_made_the_cluster_and_of_administrators() {
+fn certificates_are_for_the_owner_of_the_cluster_and_administrators() {
     let rules = RuleSet::defaults();
     let mut cluster = Cluster::new("c".into(), "t".into());
     cluster.project_id = Some("p".into());
@@ -140,7 +140,7 @@ fn the_refusal_names_the_rule() {
 }
 
 #[test]
-fn a_file_decides_who_is_an_administrator() {
+fn policy_file_defines_the_administrator() {
     let rules = with("context_is_admin: role:cloud_admin\n");
     assert!(admitted(&rules, &context(&["cloud_admin"])).is_admin());
     assert!(!admitted(&rules, &context(&["admin"])).is_admin());

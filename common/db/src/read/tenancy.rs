@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_admin_who_asks_for_it_sees_all_tenants() {
+    fn all_tenants_need_an_admin_and_the_argument() {
         let cases = [
             (
                 json!({"is_admin": true, "all_tenants": true, "project_id": "p"}),

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_is_told_with_its_line() {
+    fn each_mistake_has_its_line() {
         for (sections, words) in [
             ("[[api]]\n", "driver.toml:11: 'path' is missing in [[api]]"),
             ("[[api]]\n", "'methods' is missing in [[api]]"),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_called_api_is_told() {
+    fn api_of_another_type_is_an_error() {
         let told = Manifest::parse(&format!("api = 3\n{HEAD}")).unwrap_err();
         let told: Vec<String> = told.iter().map(ToString::to_string).collect();
         assert!(

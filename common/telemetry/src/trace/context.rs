@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_written() {
+    fn parsed_context_is_written_back_unchanged() {
         let context = TraceContext::parse(PARENT, Some("congo=t61rcWkgMzE, rojo=00f067aa0ba902b7")).unwrap();
         assert_eq!(context.parent(), PARENT);
         assert_eq!(context.state(), Some("congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"));

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_told_by_its_place() {
+    fn wrong_name_is_refused_by_its_index() {
         for (names, expected) in [
             (&["a", "b", "c"][..], "nodes has 3 names; 2 nodes go"),
             (&["a", " "], "nodes[1] is empty"),

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_removes_what_nobody_has_locked_and_nothing_else() {
+    fn sweep_removes_unlocked_folders_only() {
         let root = tempfile::tempdir().unwrap();
         let used = CaFiles::write(root.path(), Uuid::new_v4(), &material()).unwrap();
         let left = root.path().join(format!("{PREFIX}of-a-killed-process"));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_that_cannot_be_written_is_told_and_leaves_nothing() {
+    fn unwritable_root_is_an_error_and_leaves_nothing() {
         let root = tempfile::tempdir().unwrap();
         let missing = root.path().join("missing");
         let error = CaFiles::write(&missing, Uuid::new_v4(), &material()).unwrap_err();

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn each_end_has_its_class_and_names_what_happened() {
+    fn each_end_has_its_class_and_reason() {
         for (end, class, words) in [
             (
                 End::Exited(75),

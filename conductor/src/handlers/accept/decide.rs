@@ -75,7 +75,7 @@ pub(super) fn notice(snapshot: &Snapshot, incoming: &Incoming, plan: &Plan) -> O
         kind: incoming.command.kind(),
         outcome,
         cluster: incoming.command.cluster().clone(),
-        seen: cluster_snapshot(snapshot, incoming, plan),
+        snapshot: cluster_snapshot(snapshot, incoming, plan),
         context: incoming.context.clone(),
         refusal,
     })

@@ -53,7 +53,7 @@ pub(super) fn notice_of(
     if let Some(operation) = operation {
         return Notice::Ended {
             operation,
-            seen: Some(Box::new(snapshot)),
+            snapshot: Some(Box::new(snapshot)),
         };
     }
     snapshot.cluster.status = Some(status);
@@ -69,7 +69,7 @@ pub(super) fn notice_of(
             NoticeOutcome::Success
         },
         cluster: snapshot.cluster.uuid.clone(),
-        seen: Some(snapshot),
+        snapshot: Some(snapshot),
         context: RequestContext::admin(),
         refusal: None,
     }))

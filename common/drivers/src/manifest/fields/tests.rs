@@ -100,13 +100,15 @@ fn omitted_manifest_fields_have_defaults() {
 }
 
 #[test]
-fn a_program_gets_ca_files_where_its_manifest_says_so() {
+fn ca_files_is_off_unless_the_manifest_sets_it() {
+    let unset = Manifest::parse(GOOD).unwrap();
+    assert!(matches!(unset.engine, EngineSpec::Exec(exec) if !exec.ca_files));
     let manifest = Manifest::parse(&GOOD.replace("observe_batch = 200", "ca_files = true")).unwrap();
     assert!(matches!(manifest.engine, EngineSpec::Exec(exec) if exec.ca_files));
 }
 
 #[test]
-fn a_manifest_says_who_tells_the_health() {
+fn health_is_by_program_or_by_kubernetes() {
     let with = |line: &str| {
         let text = GOOD.replace("observe_batch = 200", line);
         let capable = text.replace("[capabilities]", "[capabilities]\nhealth = true");
@@ -291,7 +293,7 @@ fn all_mistakes_of_a_file_are_reported_by_line() {
 }
 
 #[test]
-fn an_empty_file_says_what_belongs_into_it() {
+fn empty_manifest_names_the_required_fields() {
     let problems = read("").problems;
     let messages: Vec<_> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(
