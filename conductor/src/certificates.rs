@@ -3,7 +3,8 @@
 //! ```text
 //! authority.rs    CAs and the client certificate: what Magnum makes      key.rs    keys, and their encrypted form
 //! key_pool.rs     keys made ahead of need
-//! signing.rs      a user's request becomes a certificate, or a reason: pure; request.rs and extensions.rs check it
+//! signing.rs      a user's request becomes a certificate, or a reason (signing_error.rs): pure; request.rs and
+//!                 extensions.rs check it
 //! manager.rs      where they are kept: x509keypair.rs, barbican.rs, local.rs      material.rs  opened for drivers
 //! ```
 //!
@@ -28,6 +29,7 @@ mod material;
 mod pem;
 mod request;
 pub mod signing;
+mod signing_error;
 mod x509;
 
 use std::sync::Arc;
@@ -49,6 +51,7 @@ use self::key::PrivateKey;
 use self::key_pool::KeyPool;
 use self::manager::{CertificateManager, Entry, ManagerError, Managers, Slot, Stored};
 use self::material::OpenedMaterial;
+pub use self::signing_error::SigningError;
 pub use self::x509::CertificateFormatError;
 use crate::metric_definitions as metric;
 use crate::workflows::CertificateRefs;
@@ -241,7 +244,7 @@ impl Certificates {
     /// A request for a certificate, signed by the CA behind a reference. PEM without a newline at its end.
     ///
     /// # Errors
-    /// The CA cannot be read, or not in time; or the request is refused: see [`signing::SigningError`].
+    /// The CA cannot be read, or not in time; or the request is refused: see [`SigningError`].
     pub async fn sign(&self, reference: &str, csr: &str) -> Result<String, CertificateError> {
         let pair = self.in_time(self.manager().get(reference)).await?;
         let (csr, rules) = (csr.to_owned(), self.inner.rules.clone());

@@ -4,11 +4,12 @@
 //! | module | topic |
 //! |---|---|
 //! | [`call`] | the five methods on the wire and their arguments |
-//! | [`methods`] | which class has which method; the tables are in the files of the classes |
+//! | [`methods`], `class` | which class has which method; the tables are in the files of the classes |
 //! | [`arguments`] | positions and names, as Python binds them |
 //! | `clusters`, `templates`, `node_groups`, `key_pairs`, `quotas`, `federations`, `services`, `stats` | the classes |
 //! | `instance` | create, save, refresh, destroy, alike for most classes |
-//! | `identity`, `lookup`, `listing` | the kind of identifier, one row, lists of rows |
+//! | `identity`, `fields` | the kind of identifier; the fields by which an object is found |
+//! | `lookup`, `listing` | one row, lists of rows |
 //!
 //! Guarantees: a method that changes something is carried out once for each message, however often the message is
 //! delivered: its reply is stored in the transaction of the change, a refusal likewise, and sent again for a redelivery.
@@ -23,9 +24,11 @@
 
 pub mod arguments;
 pub mod call;
+pub mod class;
 mod clusters;
 mod failure;
 mod federations;
+mod fields;
 mod identity;
 mod instance;
 mod key_pairs;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Settings;
+use super::option_spec::Key;
 use super::problem::{Place, Problem};
-use super::reader::Key;
 use super::sections::{
     ApiSection, CertManagerType, CertificatesSection, ConductorSection, CorsSection, DefaultSection,
     DriversSection, HealthBackend, HealthcheckSection, RabbitSection,

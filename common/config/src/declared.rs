@@ -6,9 +6,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::option_spec::{Key, OptionSpec};
 use super::problem::{ConfigErrors, Place, Problem};
-use super::reader::{Key, Reader, Sources};
-use super::schema::{OptionSpec, Section};
+use super::reader::{Reader, Sources};
+use super::schema::Section;
 use super::{Settings, specs};
 
 /// What the files and the environment say. Never printed: it has every secret as it was written.

@@ -7,8 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::reader::Key;
-use super::schema::OptionSpec;
+use super::option_spec::{Key, OptionSpec};
 
 /// Options of Python Magnum and its libraries in sections that we read, without effect here.
 const WITHOUT_EFFECT: &[(&str, &[&str])] = &[

@@ -21,6 +21,7 @@ mod files;
 mod ini;
 mod known;
 mod log_level;
+mod option_spec;
 mod problem;
 mod reader;
 mod reference;
@@ -38,15 +39,17 @@ use std::sync::{Arc, LazyLock};
 pub use declared::{Declared, SectionRead, Written};
 pub use dump::dump;
 pub use log_level::log_level;
+pub use option_spec::{DefaultText, OptionSpec};
 pub use problem::{ConfigErrors, Place, Problem};
 pub use reader::Reader;
 pub use reference::reference;
 pub use sample::sample;
-pub use schema::{DefaultText, OptionSpec, Section, is_secret};
+pub use schema::{Section, is_secret};
 pub use sections::*;
 pub use url::masked as masked_url;
 
-use reader::{Key, Sources};
+use option_spec::Key;
+use reader::Sources;
 
 /// Where to find the configuration; part of every program's command line.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -9,13 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ini::Entry;
 use super::known;
+use super::option_spec::{DefaultText, Key, OptionSpec};
 use super::problem::{Place, Problem};
-use super::schema::{DefaultText, OptionSpec};
 use super::substitute::{self, Lookup};
 use super::value::{Codec, unquoted};
-
-/// The name of an option: section and key.
-pub(super) type Key = (String, String);
 
 /// Where values come from.
 #[derive(Default)]

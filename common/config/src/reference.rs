@@ -1,6 +1,6 @@
 //! The list of options for operators, `docs/options.md`, generated from the option table.
 
-use super::schema::DefaultText;
+use super::option_spec::DefaultText;
 use super::{Declared, all_sections};
 
 /// The text of `docs/options.md`: the options of every section, those of engines too, as Markdown tables.

@@ -1,6 +1,6 @@
 //! The sample file, generated from the option table.
 
-use super::schema::{DefaultText, OptionSpec};
+use super::option_spec::{DefaultText, OptionSpec};
 use super::{Declared, all_sections};
 
 /// The text of `deploy/config/magnum.conf.sample`, with the sections of engines.

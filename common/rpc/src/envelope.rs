@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::compression::{CompressionError, decompress};
-use super::message::{RawMessage, WireFormat};
+use super::message::RawMessage;
+use super::wire_format::WireFormat;
 
 /// The only envelope version there is.
 pub const VERSION: &str = "2.0";

@@ -10,8 +10,8 @@
 //! |---|---|
 //! | `url`, `options` | where the broker is; what the settings say |
 //! | `target`, `topology` | names and declarations, pure, shared with Python peers |
-//! | `envelope`, `compression`, `request`, `reply`, `failure` | bytes to meaning and back, pure |
-//! | `message`, `transport`, `delivery` | the seam: publish, listen, settle |
+//! | `envelope`, `wire_format`, `compression`, `request`, `reply`, `failure` | bytes to meaning and back, pure |
+//! | `message`, `transport`, `delivery`, `error` | the seam: publish, listen, settle |
 //! | `rabbit`, `fake` | its two sides: RabbitMQ, and one process |
 //! | `publish` | until the broker confirms it |
 //! | `queue_names`, `gone` | what makes a process's queues unique; callers that are gone |
@@ -30,6 +30,7 @@
 mod compression;
 mod delivery;
 mod envelope;
+mod error;
 mod failure;
 mod fake;
 mod gone;
@@ -45,6 +46,7 @@ mod target;
 pub mod topology;
 mod transport;
 mod url;
+mod wire_format;
 
 use std::sync::Arc;
 
@@ -53,9 +55,10 @@ use magnum_config::Settings;
 pub use compression::{CompressionError, decompress};
 pub use delivery::Delivery;
 pub use envelope::{DecodeError, decode, encode};
+pub use error::{PublishError, TransportError};
 pub use failure::RemoteFailure;
 pub use gone::GoneCallers;
-pub use message::{OutgoingMessage, RawMessage, WireFormat};
+pub use message::{OutgoingMessage, RawMessage};
 pub use options::{
     Addressing, DEFAULT_PREFETCH, LoginMethod, MAX_BODY_BYTES, OptionsError, RabbitOptions, RpcOptions,
 };
@@ -65,8 +68,9 @@ pub use reply::{ReplyContent, WireReply};
 pub use request::{Malformed, ReplyAddress, Request, WireRequest};
 pub use target::{Names, Route, Target, direct, new_server_id, reply_queue};
 pub use topology::{Argument, Declaration, Exchange, ExchangeKind, Queue};
-pub use transport::{ConsumerControl, Health, ListenSpec, Listener, PublishError, Transport, TransportError};
+pub use transport::{ConsumerControl, Health, ListenSpec, Listener, Transport};
 pub use url::{BrokerHost, RabbitUrl, TransportUrl, UrlError};
+pub use wire_format::WireFormat;
 
 /// A transport as the settings say. Reads TLS files; the network is first used by a publish or a listener, so
 /// that a program starts while its broker is down.

@@ -4,55 +4,14 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 
 use super::compression::compress;
+use super::error::PublishError;
 use super::target::Route;
 use super::topology::Declaration;
-use super::transport::PublishError;
+use super::wire_format::WireFormat;
 use magnum_config::Compression;
 use magnum_telemetry::trace::TraceContext;
-
-/// How the body is written. Kept with a reply address, so that a reply mirrors its request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum WireFormat {
-    /// JSON, oslo.messaging's own format.
-    #[default]
-    Json,
-    /// Between our own programs, or with a Python peer that was told to accept it.
-    MessagePack,
-}
-
-impl WireFormat {
-    /// The content type we send.
-    pub fn content_type(self) -> &'static str {
-        match self {
-            Self::Json => "application/json",
-            Self::MessagePack => "application/x-msgpack",
-        }
-    }
-
-    /// The content encoding we send.
-    pub fn content_encoding(self) -> &'static str {
-        match self {
-            Self::Json => "utf-8",
-            Self::MessagePack => "binary",
-        }
-    }
-
-    /// The format a content type stands for. An absent one is JSON; parameters are ignored.
-    pub fn of_content_type(content_type: Option<&str>) -> Option<Self> {
-        let Some(content_type) = content_type else {
-            return Some(Self::Json);
-        };
-        let essence = content_type.split(';').next().unwrap_or_default().trim();
-        match essence.to_ascii_lowercase().as_str() {
-            "application/json" => Some(Self::Json),
-            "application/x-msgpack" | "application/msgpack" => Some(Self::MessagePack),
-            _ => None,
-        }
-    }
-}
 
 /// A message to publish. Always persistent, priority 0, confirmed by the broker.
 #[derive(Clone)]
@@ -144,26 +103,5 @@ impl fmt::Debug for RawMessage {
             .field("content_type", &self.content_type)
             .field("bytes", &self.body.len())
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn content_types_are_matched_without_parameters_or_case() {
-        for (text, expected) in [
-            (None, Some(WireFormat::Json)),
-            (Some("application/json"), Some(WireFormat::Json)),
-            (Some("Application/JSON; charset=utf-8"), Some(WireFormat::Json)),
-            (Some("application/x-msgpack"), Some(WireFormat::MessagePack)),
-            (Some("application/msgpack"), Some(WireFormat::MessagePack)),
-            (Some("text/plain"), None),
-            (Some("application/data"), None),
-            (Some(""), None),
-        ] {
-            assert_eq!(WireFormat::of_content_type(text), expected, "{text:?}");
-        }
     }
 }

@@ -4,9 +4,9 @@ mod rabbit;
 
 use std::time::Duration;
 
-use super::message::WireFormat;
 use super::target::Names;
 use super::url::{BrokerHost, TransportUrl, UrlError};
+use super::wire_format::WireFormat;
 
 pub use rabbit::{LoginMethod, RabbitOptions};
 

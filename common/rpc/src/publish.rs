@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use super::error::PublishError;
 use super::message::OutgoingMessage;
-use super::transport::{PublishError, Transport};
+use super::transport::Transport;
 use magnum_common::retry::{Retry, RetryPolicy};
 
 /// Longest wait for one confirmation; a broker that blocks publishers answers none at all.

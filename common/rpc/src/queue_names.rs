@@ -15,8 +15,8 @@ use std::path::Path;
 
 use uuid::Uuid;
 
+use super::error::TransportError;
 use super::options::RabbitOptions;
-use super::transport::TransportError;
 
 /// More queues than any one host has.
 const MOST: u32 = 10_000;

@@ -35,10 +35,11 @@ use tokio_util::sync::CancellationToken;
 use self::declare::Mismatches;
 use self::listener::Supervisor;
 use self::sender::Sender;
+use super::error::{PublishError, TransportError};
 use super::gone::GoneCallers;
 use super::message::OutgoingMessage;
 use super::options::RabbitOptions;
-use super::transport::{Health, ListenSpec, Listener, PublishError, Transport, TransportError};
+use super::transport::{Health, ListenSpec, Listener, Transport};
 use super::url::RabbitUrl;
 
 pub use self::declare::{create, has_code, option_to_align};

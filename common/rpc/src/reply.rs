@@ -7,12 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::envelope;
+use super::error::PublishError;
 use super::failure::RemoteFailure;
 use super::message::OutgoingMessage;
 use super::options::RabbitOptions;
 use super::request::ReplyAddress;
 use super::target;
-use super::transport::PublishError;
 use magnum_common::error::Fault;
 use magnum_common::ids::MessageId;
 
@@ -118,7 +118,7 @@ impl WireReply {
 mod tests {
     use serde_json::json;
 
-    use super::super::message::WireFormat;
+    use super::super::wire_format::WireFormat;
     use super::*;
     use magnum_common::error::Exception;
 

@@ -12,7 +12,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::message::WireFormat;
+use super::wire_format::WireFormat;
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::MessageId;

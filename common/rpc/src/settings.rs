@@ -1,9 +1,9 @@
 //! From the settings to messaging's options.
 
-use super::message::WireFormat;
 use super::options::{Addressing, LoginMethod, OptionsError, RabbitOptions, RpcOptions};
 use super::target::Names;
 use super::url::TransportUrl;
+use super::wire_format::WireFormat;
 use magnum_config::Settings;
 use magnum_config::{LoginMethod as ConfiguredLogin, RabbitSection, RpcContentType};
 

@@ -11,15 +11,14 @@
 //! Not given: exactly-once. A confirmed publish may have been sent twice, a settled delivery may come again
 //! after a reconnect. Requests carry a unique id for that reason.
 
-use std::path::PathBuf;
-
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
 use super::delivery::Delivery;
+use super::error::{PublishError, TransportError};
 use super::gone::GoneCallers;
 use super::message::OutgoingMessage;
-use super::options::{OptionsError, RabbitOptions};
+use super::options::RabbitOptions;
 use super::topology::Declaration;
 
 /// A way to the broker.
@@ -59,89 +58,6 @@ pub struct ListenSpec {
     pub default_prefetch: u16,
     /// A queue of this process, deleted when the listener stops.
     pub delete_at_stop: Option<String>,
-}
-
-/// Why the broker did not take a message.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PublishError {
-    /// No queue is bound for it: nobody listens, or nobody has ever listened.
-    #[error(
-        "no queue takes the message (exchange `{exchange}`, key `{routing_key}`): is a conductor running?"
-    )]
-    Unroutable {
-        /// Exchange.
-        exchange: String,
-        /// Routing key.
-        routing_key: String,
-    },
-    /// The broker refused to store it.
-    #[error("the broker refused to store the message")]
-    Nacked,
-    /// We may not write there, or not make what the message needs.
-    #[error("the broker forbids it: {0}")]
-    Forbidden(String),
-    /// No confirmation in time. It may or may not have been stored.
-    #[error("the broker did not confirm the message in time")]
-    TimedOut,
-    /// No connection. It may or may not have been stored.
-    #[error("no connection to the broker: {0}")]
-    Disconnected(String),
-    /// Over the size cap.
-    #[error("the message has {size} bytes, more than the limit of {limit}")]
-    TooLarge {
-        /// Size of the body, in bytes.
-        size: usize,
-        /// The limit, in bytes.
-        limit: usize,
-    },
-    /// It could not be written.
-    #[error("the message cannot be encoded: {0}")]
-    Encode(String),
-}
-
-impl PublishError {
-    /// Whether sending the same message again may help.
-    pub fn is_transient(&self) -> bool {
-        match self {
-            Self::Unroutable { .. } | Self::Nacked | Self::TimedOut | Self::Disconnected(_) => true,
-            Self::TooLarge { .. } | Self::Forbidden(_) | Self::Encode(_) => false,
-        }
-    }
-
-    /// Whether it is not known if the message was stored: it may still be carried out.
-    pub fn is_open(&self) -> bool {
-        matches!(self, Self::TimedOut | Self::Disconnected(_))
-    }
-}
-
-/// Why a transport cannot be had.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TransportError {
-    /// Settings.
-    #[error(transparent)]
-    Options(#[from] OptionsError),
-    /// TLS files.
-    #[error("[oslo_messaging_rabbit] {option}: {reason}")]
-    Tls {
-        /// The option whose file is at fault.
-        option: &'static str,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// No name for a queue of this process.
-    #[error("[oslo_concurrency] lock_path: {}: {reason}", folder.display())]
-    QueueNames {
-        /// The directory.
-        folder: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// It was closed.
-    #[error("the transport is closed")]
-    Closed,
-    /// No host of the list can be used: one reason for each.
-    #[error("no connection to the broker: {0}")]
-    Unreachable(String),
 }
 
 /// State of the connections, for health checks.

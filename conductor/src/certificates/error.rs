@@ -4,7 +4,7 @@ use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::ids::ClusterUuid;
 
 use super::manager::ManagerError;
-use super::signing::SigningError;
+use super::signing_error::SigningError;
 use super::x509::CertificateFormatError;
 
 /// The cause of an error.

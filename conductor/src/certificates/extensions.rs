@@ -15,7 +15,7 @@ use x509_cert::ext::pkix::{
     BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages, NameConstraints, SubjectAltName,
 };
 
-use super::signing::SigningError;
+use super::signing_error::SigningError;
 use super::x509::{self, AUTHORITY_KEY_IDENTIFIER, BASIC_CONSTRAINTS, KEY_USAGE, SUBJECT_KEY_IDENTIFIER};
 
 /// What requests may ask for, and for how long they are signed.

@@ -14,7 +14,7 @@ use super::key::{
     CURVE_P256, CURVE_P384, EC_PUBLIC_KEY, ECDSA_WITH_SHA256, ECDSA_WITH_SHA384, RSA_ENCRYPTION,
     SHA256_WITH_RSA,
 };
-use super::signing::SigningError;
+use super::signing_error::SigningError;
 use super::{pem, x509};
 
 const SHA384_WITH_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.12");

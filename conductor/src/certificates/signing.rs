@@ -7,42 +7,11 @@
 
 use std::time::SystemTime;
 
-use magnum_common::error::{Exception, Fault};
-
 use super::authority::Authority;
 use super::extensions::{self, Rules};
 use super::request::Request;
+use super::signing_error::SigningError;
 use super::x509::{self, CertificateFormatError, Draft};
-
-/// Why a request is not signed.
-#[derive(Debug, thiserror::Error)]
-pub enum SigningError {
-    /// The request itself cannot be taken. What is wrong with it.
-    #[error("Received invalid csr: {0}.")]
-    Request(String),
-    /// It asks for something that is not allowed.
-    #[error("Extension '{extension}' not allowed: {reason}")]
-    Extension {
-        /// The extension's name in OpenSSL, or its number.
-        extension: String,
-        /// What to change.
-        reason: String,
-    },
-    /// The CA cannot sign.
-    #[error(transparent)]
-    Authority(#[from] CertificateFormatError),
-}
-
-impl From<SigningError> for Fault {
-    fn from(error: SigningError) -> Self {
-        let exception = match &error {
-            SigningError::Request(_) => Exception::InvalidCsr,
-            SigningError::Extension { .. } => Exception::CertificateValidationError,
-            SigningError::Authority(_) => Exception::MagnumException,
-        };
-        Self::new(exception, error.to_string())
-    }
-}
 
 /// The certificate for a request, as PEM without a newline at its end. Blocks for some milliseconds.
 ///

@@ -16,10 +16,11 @@ use magnum_objects::{Schema, VersionedObject, is_object, tables, version};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{Bound, Signature};
+use super::class::{ClassMethod, InstanceMethod, Outcome};
 use super::failure::Failure;
 use super::instance::updates;
 use super::key_pairs;
-use super::methods::{ClassMethod, InstanceMethod, Outcome, class_method, instance_method};
+use super::methods::{class_method, instance_method};
 
 /// The methods on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use magnum_objects::{self as objects, VersionedObject, tables};
 use serde_json::json;
 
 use super::arguments::Bound;
+use super::class::{Class, Outcome, class_methods, instance_methods};
 use super::failure::{Failure, fault};
 use super::instance::{self, Stored};
 use super::listing::{self, Filters};
 use super::lookup::{self, Lookup, LookupByName, Scope};
-use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
 pub(super) const CLASS: Class = Class {

@@ -7,14 +7,12 @@
 //! As in Magnum, only `refresh` has the caller's tenant scope: the API checks permissions before it calls the others.
 
 use magnum_common::context::RequestContext;
-use magnum_common::error::{Exception, Fault};
+use magnum_common::error::Fault;
 use magnum_db::AnyConnection;
 use magnum_objects::{Received, VersionedObject, WireModel, object_of};
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
 use super::failure::Failure;
-use super::identity;
 use super::lookup::Scope;
 
 /// A class whose objects are rows.
@@ -109,56 +107,6 @@ pub(super) fn destroy<M: Stored>(
     Ok(())
 }
 
-/// The text of a field by which an object is found.
-///
-/// # Errors
-/// What Magnum's classes raise for a field that is not set.
-pub(super) fn text<'a>(object: &'a VersionedObject, field: &str) -> Result<&'a str, Fault> {
-    match object.get(field) {
-        None => Err(not_set(object, field)),
-        Some(value) => value
-            .as_str()
-            .ok_or_else(|| identity::invalid(&identity::python_str(value))),
-    }
-}
-
-/// The uuid of an object that is to be written.
-///
-/// # Errors
-/// `InvalidIdentity` for what is no uuid.
-pub(super) fn uuid(object: &VersionedObject) -> Result<&str, Fault> {
-    let uuid = text(object, "uuid")?;
-    if Uuid::try_parse(uuid).is_ok() {
-        Ok(uuid)
-    } else {
-        Err(identity::invalid(uuid))
-    }
-}
-
-/// The row number of an object.
-///
-/// # Errors
-/// What Magnum's classes raise for a field that is not set; `None` for a number that no row can have.
-pub(super) fn number(object: &VersionedObject, field: &str) -> Result<Option<i32>, Fault> {
-    object
-        .get(field)
-        .map(identity::number)
-        .ok_or_else(|| not_set(object, field))
-}
-
-fn not_set(object: &VersionedObject, field: &str) -> Fault {
-    match object.name() {
-        "Cluster" => Fault::new(
-            Exception::ObjectError,
-            format!("Field `{field}' of Cluster is not set, and cannot be loaded."),
-        ),
-        _ => Fault::new(
-            Exception::NotImplementedError,
-            format!("Cannot load '{field}' in the base class"),
-        ),
-    }
-}
-
 /// The updates for the caller's object: the fields that differ from before, and the names of those still changed.
 pub(super) fn updates(before: &VersionedObject, after: &VersionedObject) -> Map<String, Value> {
     let mut updates: Map<String, Value> = after
@@ -182,8 +130,6 @@ fn has_changes(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use magnum_objects::tables;
-
     use super::*;
 
     fn cluster(data: Value, changes: Value) -> VersionedObject {
@@ -223,24 +169,6 @@ mod tests {
         assert_eq!(
             updates(&object, &object)["obj_what_changed"],
             json!(["cluster_template"])
-        );
-    }
-
-    #[test]
-    fn unset_field_raises_the_exception_of_its_class() {
-        let nothing = VersionedObject::new(&tables::CLUSTER);
-        assert_eq!(uuid(&nothing).unwrap_err().exception, Exception::ObjectError);
-        let nothing = VersionedObject::new(&tables::FEDERATION);
-        assert_eq!(
-            uuid(&nothing).unwrap_err().exception,
-            Exception::NotImplementedError
-        );
-        let null = cluster(json!({"uuid": null}), json!([]));
-        assert_eq!(uuid(&null).unwrap_err().exception, Exception::InvalidIdentity);
-        let odd = cluster(json!({"uuid": "x"}), json!([]));
-        assert_eq!(
-            uuid(&odd).unwrap_err().message,
-            "Expected an uuid or int but received x."
         );
     }
 }

@@ -10,11 +10,11 @@ use magnum_objects::{VersionedObject, tables};
 use uuid::Uuid;
 
 use super::arguments::Bound;
+use super::class::{Class, Outcome, class_methods, instance_methods};
 use super::failure::{Failure, fault};
 use super::instance::{self, Stored};
 use super::listing::{self, Filters};
 use super::lookup::{self, Lookup, Scope};
-use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
 /// Fields that are not stored with a reply. After `create` they have the values of the request.

@@ -9,10 +9,10 @@ use magnum_db::{AnyConnection, DbError};
 use magnum_objects::{VersionedObject, WireModel};
 
 use super::arguments::Bound;
+use super::class::Outcome;
 use super::failure::Failure;
+use super::fields;
 use super::identity::{self, Identity, python_str};
-use super::instance;
-use super::methods::Outcome;
 
 /// The tenant scope of a lookup.
 #[derive(Debug, Clone, Copy)]
@@ -142,8 +142,8 @@ pub(super) fn of_object<M: Lookup>(
     object: &VersionedObject,
 ) -> Result<M, Failure> {
     let uuid = match scope {
-        Scope::All => instance::uuid(object)?,
-        Scope::Caller(_) => instance::text(object, "uuid")?,
+        Scope::All => fields::uuid(object)?,
+        Scope::Caller(_) => fields::text(object, "uuid")?,
     };
     with_uuid(conn, scope, uuid)
 }

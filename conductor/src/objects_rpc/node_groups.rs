@@ -10,12 +10,13 @@ use magnum_objects::{VersionedObject, object_of, tables};
 use serde_json::{Value, json};
 
 use super::arguments::Bound;
+use super::class::{Class, Outcome, class_methods, instance_methods};
 use super::failure::{Failure, fault};
+use super::fields;
 use super::identity::{self, Identity, python_str};
 use super::instance::{self, Stored};
 use super::listing::{self, Filters};
 use super::lookup::Scope;
-use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
 pub(super) const CLASS: Class = Class {
@@ -174,10 +175,10 @@ impl Stored for NodeGroup {
     }
 
     fn find(conn: &mut AnyConnection, scope: Scope<'_>, object: &VersionedObject) -> Result<Self, Failure> {
-        let cluster = instance::text(object, "cluster_id")?;
+        let cluster = fields::text(object, "cluster_id")?;
         let (tenancy, uuid) = match scope {
-            Scope::All => (Tenancy::All, instance::uuid(object)?),
-            Scope::Caller(context) => (Tenancy::of_node_groups(context), instance::text(object, "uuid")?),
+            Scope::All => (Tenancy::All, fields::uuid(object)?),
+            Scope::Caller(context) => (Tenancy::of_node_groups(context), fields::text(object, "uuid")?),
         };
         read::find_by_uuid(conn, &tenancy, &cluster.into(), &uuid.into())?.ok_or_else(|| not_found(uuid))
     }

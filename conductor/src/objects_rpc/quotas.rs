@@ -10,11 +10,11 @@ use magnum_objects::{Received, VersionedObject, object_of, tables};
 use serde_json::Value;
 
 use super::arguments::Bound;
+use super::class::{Class, Outcome, class_methods, instance_methods};
 use super::failure::{Failure, fault};
+use super::fields;
 use super::identity::{self, python_str};
-use super::instance;
 use super::listing::{self, Filters};
-use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
 pub(super) const CLASS: Class = Class {
@@ -134,8 +134,8 @@ fn create(
     }
     let new = Received::<Quota>::from_object(object.clone())?.created()?;
     let (project, resource) = (
-        instance::text(object, "project_id")?,
-        instance::text(object, "resource")?,
+        fields::text(object, "project_id")?,
+        fields::text(object, "resource")?,
     );
     if !new.insert(conn)? {
         let text = format!("Quota for project {project} already exists for resource {resource}.");
@@ -156,8 +156,8 @@ fn delete(
     object: &mut VersionedObject,
 ) -> Result<(), Failure> {
     let (project, resource) = (
-        instance::text(object, "project_id")?,
-        instance::text(object, "resource")?,
+        fields::text(object, "project_id")?,
+        fields::text(object, "resource")?,
     );
     let found = of_project(conn, project, resource)?;
     Table::delete(&found, conn)?;

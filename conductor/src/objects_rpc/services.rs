@@ -10,12 +10,13 @@ use magnum_objects::{VersionedObject, tables};
 use serde_json::{Value, json};
 
 use super::arguments::Bound;
+use super::class::{Class, Outcome, class_methods, instance_methods};
 use super::failure::{Failure, fault};
+use super::fields;
 use super::identity::python_str;
 use super::instance::{self, Stored};
 use super::listing;
 use super::lookup::Scope;
-use super::methods::{Class, Outcome, class_methods, instance_methods};
 use crate::store::objects::Table;
 
 pub(super) const CLASS: Class = Class {
@@ -64,7 +65,7 @@ fn report_state_up(
     context: &RequestContext,
     object: &mut VersionedObject,
 ) -> Result<(), Failure> {
-    let count = instance::number(object, "report_count")?.unwrap_or(0);
+    let count = fields::number(object, "report_count")?.unwrap_or(0);
     object.set("report_count", &json!(count.saturating_add(1)))?;
     instance::save::<MagnumService>(conn, context, object)
 }
@@ -85,7 +86,7 @@ impl Stored for MagnumService {
     }
 
     fn find(conn: &mut AnyConnection, _scope: Scope<'_>, object: &VersionedObject) -> Result<Self, Failure> {
-        let id = instance::number(object, "id")?;
+        let id = fields::number(object, "id")?;
         let found = match id {
             Some(id) => read::find_service_by_id(conn, id)?,
             None => None,

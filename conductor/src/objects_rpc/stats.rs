@@ -7,8 +7,8 @@ use magnum_objects::records::Stats;
 use magnum_objects::{object_of, tables};
 
 use super::arguments::Bound;
+use super::class::{Class, Outcome, class_methods};
 use super::failure::Failure;
-use super::methods::{Class, Outcome, class_methods};
 
 pub(super) const CLASS: Class = Class {
     schema: &tables::STATS,

@@ -13,11 +13,11 @@ use magnum_objects::{VersionedObject, tables};
 use serde_json::json;
 
 use super::arguments::Bound;
+use super::class::{Class, Outcome, class_methods, instance_methods};
 use super::failure::{Failure, fault};
 use super::instance::{self, Stored};
 use super::listing;
 use super::lookup::{self, Lookup, LookupByName, Scope};
-use super::methods::{Class, Outcome, class_methods, instance_methods};
 
 pub(super) const CLASS: Class = Class {
     schema: &tables::CLUSTER_TEMPLATE,

@@ -9,13 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::broker::{Broker, ConsumerId, Lent, Tag};
 use crate::delivery::{Delivery, Settle};
+use crate::error::{PublishError, TransportError};
 use crate::gone::GoneCallers;
 use crate::message::OutgoingMessage;
 use crate::options::RabbitOptions;
 use crate::topology::Declaration;
-use crate::transport::{
-    Health, ListenCommand, ListenSpec, Listener, PublishError, Transport, TransportError,
-};
+use crate::transport::{Health, ListenCommand, ListenSpec, Listener, Transport};
 
 pub(super) struct FakeTransport {
     broker: Arc<Broker>,

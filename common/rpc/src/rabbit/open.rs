@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use super::hosts::HostOrder;
 use super::tls;
+use crate::error::TransportError;
 use crate::options::{LoginMethod, OptionsError, RabbitOptions};
-use crate::transport::TransportError;
 use crate::url::{BrokerHost, RabbitUrl, UrlError};
 use magnum_config::FailoverStrategy;
 use magnum_telemetry::field;

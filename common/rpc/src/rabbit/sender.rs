@@ -18,9 +18,9 @@ use tokio::time::timeout;
 use super::declare::{Declarer, Mismatches, has_code};
 use super::hosts::HostOrder;
 use super::open::{Opener, explain, short};
+use crate::error::PublishError;
 use crate::message::OutgoingMessage;
 use crate::topology::Declaration;
-use crate::transport::PublishError;
 
 /// Messages in flight at once. Beyond it publishers wait for each other.
 const CHANNELS: usize = 64;

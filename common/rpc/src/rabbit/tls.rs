@@ -15,8 +15,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::error::TransportError;
 use crate::options::RabbitOptions;
-use crate::transport::TransportError;
 use magnum_tls::{CertificatePolicy, WithoutAuthorities};
 
 /// The TLS side of a connection; none without `ssl`.

@@ -3,10 +3,11 @@
 use anyhow::{Context as _, Result};
 use magnum_common::clock::utc_now;
 use magnum_common::error::{Exception, Fault};
+use magnum_conductor::certificates::SigningError;
 use magnum_conductor::certificates::authority::Authority;
 use magnum_conductor::certificates::extensions::Rules;
 use magnum_conductor::certificates::key::{KeyKind, PrivateKey};
-use magnum_conductor::certificates::signing::{SigningError, sign};
+use magnum_conductor::certificates::signing::sign;
 use magnum_config::{Settings, X509Extension, X509KeyUsage};
 
 use super::Bench;
