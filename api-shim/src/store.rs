@@ -129,14 +129,10 @@ pub async fn built_by(
     database: &Database,
     cluster: &ClusterUuid,
 ) -> Result<Option<cluster_drivers::BuiltBy>, StoreError> {
-    let uuid = cluster.to_string();
-    let mut found = database
-        .run({
-            let uuid = uuid.clone();
-            move |connection| cluster_drivers::of_clusters(connection, &[uuid.as_str()])
-        })
-        .await?;
-    Ok(found.remove(&uuid))
+    let cluster = cluster.clone();
+    Ok(database
+        .run(move |conn| cluster_drivers::of_cluster(conn, cluster.as_str()))
+        .await?)
 }
 
 /// Whether the database answers.

@@ -64,6 +64,11 @@ impl Lease {
         self.row
     }
 
+    /// Whether nobody has held the operation before.
+    pub const fn is_first(&self) -> bool {
+        self.epoch.0 == 1
+    }
+
     /// Which operation.
     pub const fn operation(&self) -> &OperationId {
         &self.operation
@@ -223,6 +228,10 @@ pub fn is_collision(error: &JournalError) -> bool {
 pub struct Fenced {
     /// A delete, or an operator, wants this operation to stop at its next step boundary.
     pub stop_requested: bool,
+    /// The deadline, in milliseconds since 1970; `None` before the first step, and without one.
+    pub deadline_ms: Option<i64>,
+    /// The database's time, in milliseconds since 1970.
+    pub now_ms: i64,
 }
 
 /// The fence: holds the operation's row until the end of the transaction, if the lease is still ours.
@@ -240,11 +249,16 @@ pub fn fence(conn: &mut AnyConnection, lease: &Lease) -> Result<Fenced, JournalE
     if held == 0 {
         return Err(JournalError::LeaseLost);
     }
-    let stop_requested = op::conductor_operation
+    let now = db::now_ms_expr(conn);
+    let (stop_requested, deadline_ms, now_ms) = op::conductor_operation
         .filter(op::id.eq(lease.row))
-        .select(op::stop_requested)
+        .select((op::stop_requested, op::deadline_ms, now))
         .first(conn)?;
-    Ok(Fenced { stop_requested })
+    Ok(Fenced {
+        stop_requested,
+        deadline_ms,
+        now_ms,
+    })
 }
 
 /// Prolongs the lease by its term. `false`: it is lost.

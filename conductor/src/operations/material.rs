@@ -13,7 +13,7 @@ use magnum_db::{AnyConnection, DbError};
 
 use super::finish;
 use super::journal::{JournalError, Operation, Unreadable, fenced, read};
-use super::lease::Lease;
+use super::lease::{Fenced, Lease};
 use super::retry::{self, Failure, FailureClass, History};
 use super::services::OperationTiming;
 use super::state::State;
@@ -105,11 +105,12 @@ fn read_material(
     step: Step,
     timing: &OperationTiming,
 ) -> Result<Material, NotBegun> {
-    if fenced::intent(conn, lease, step)?.stop_requested {
+    let fenced = fenced::intent(conn, lease, step)?;
+    if fenced.stop_requested {
         return Err(Begin::Ended(finish::stopped(conn, lease, operation)?).into());
     }
-    let time_left = time_left(conn, lease, operation, timing)?;
-    let panics = panics(conn, operation, &timing.limits)?;
+    let time_left = time_left(conn, lease, fenced, operation, timing)?;
+    let panics = panics(conn, lease, operation, &timing.limits)?;
     let Some(cluster) = store::clusters::find(conn, &operation.cluster)? else {
         return Err(Begin::Ended(finish::cluster_gone(conn, lease, operation)?).into());
     };
@@ -141,10 +142,11 @@ fn read_material(
 fn time_left(
     conn: &mut AnyConnection,
     lease: &Lease,
+    fenced: Fenced,
     operation: &Operation,
     timing: &OperationTiming,
 ) -> Result<Option<Duration>, NotBegun> {
-    let left_ms = fenced::start_deadline(conn, lease, timing.time_limit(&operation.args))?;
+    let left_ms = fenced::start_deadline(conn, lease, fenced, timing.time_limit(&operation.args))?;
     if left_ms.is_some_and(|left| left <= 0) {
         let failure = Failure {
             class: FailureClass::TimedOut,
@@ -156,8 +158,18 @@ fn time_left(
 }
 
 /// Panics so far, unless attempts ended too often without a word: then the driver is not called again.
-fn panics(conn: &mut AnyConnection, operation: &Operation, limits: &retry::Limits) -> Result<u32, NotBegun> {
-    let panics = read::panics(conn, operation.id.as_str())?;
+fn panics(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    operation: &Operation,
+    limits: &retry::Limits,
+) -> Result<u32, NotBegun> {
+    // A panic ends the lease, so under the first one there was none yet.
+    let panics = if lease.is_first() {
+        0
+    } else {
+        read::panics(conn, operation.id.as_str())?
+    };
     let history = History {
         attempts: operation.attempts,
         failures: operation.failures,

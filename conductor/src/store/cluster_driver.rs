@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 use magnum_common::ids::ClusterUuid;
-use magnum_db::read::cluster_drivers;
+use magnum_db::read::cluster_drivers::{self, BuiltBy};
 use magnum_db::{AnyConnection, DbError, schema};
 
 use crate::workflows::DriverRef;
@@ -16,7 +16,7 @@ use schema::conductor_cluster_driver::dsl as d;
 /// # Errors
 /// The database failed.
 pub fn find(conn: &mut AnyConnection, cluster: &ClusterUuid) -> Result<Option<DriverRef>, DbError> {
-    Ok(find_many(conn, &[cluster.as_str()])?.remove(cluster.as_str()))
+    Ok(cluster_drivers::of_cluster(conn, cluster.as_str())?.map(driver_ref))
 }
 
 /// The drivers of many clusters at once.
@@ -26,14 +26,15 @@ pub fn find(conn: &mut AnyConnection, cluster: &ClusterUuid) -> Result<Option<Dr
 pub fn find_many(conn: &mut AnyConnection, clusters: &[&str]) -> Result<HashMap<String, DriverRef>, DbError> {
     let found = cluster_drivers::of_clusters(conn, clusters)?.into_iter();
     Ok(found
-        .map(|(cluster, built_by)| {
-            let driver = DriverRef {
-                name: built_by.driver,
-                version: built_by.version,
-            };
-            (cluster, driver)
-        })
+        .map(|(cluster, built_by)| (cluster, driver_ref(built_by)))
         .collect())
+}
+
+fn driver_ref(built_by: BuiltBy) -> DriverRef {
+    DriverRef {
+        name: built_by.driver,
+        version: built_by.version,
+    }
 }
 
 /// Remembers the driver of a cluster. The first one stays: a later call changes nothing. Callers hold the

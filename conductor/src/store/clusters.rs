@@ -54,7 +54,14 @@ pub fn find_many(conn: &mut AnyConnection, uuids: &[&str]) -> Result<HashMap<Str
 /// # Errors
 /// The database failed.
 pub fn template(conn: &mut AnyConnection, uuid: &TemplateUuid) -> Result<Option<ClusterTemplate>, DbError> {
-    Ok(templates(conn, &[uuid.as_str()])?.remove(uuid.as_str()))
+    use schema::cluster_template::dsl as t;
+    let row: Option<ClusterTemplateRow> = t::cluster_template
+        .filter(t::uuid.eq(uuid.as_str()))
+        .select(ClusterTemplateRow::as_select())
+        .first(conn)
+        .optional()?;
+    // A database may compare without regard to case.
+    Ok(row.and_then(readable).filter(|found| found.uuid == *uuid))
 }
 
 /// Many templates at once, by uuid.
@@ -72,13 +79,15 @@ pub fn templates(
         .load(conn)?;
     Ok(rows
         .into_iter()
-        .filter_map(|row| {
-            ClusterTemplate::try_from(row)
-                .inspect_err(|error| tracing::error!(%error, "a cluster template's row cannot be read"))
-                .ok()
-        })
+        .filter_map(readable)
         .map(|template| (template.uuid.to_string(), template))
         .collect())
+}
+
+fn readable(row: ClusterTemplateRow) -> Option<ClusterTemplate> {
+    ClusterTemplate::try_from(row)
+        .inspect_err(|error| tracing::error!(%error, "a cluster template's row cannot be read"))
+        .ok()
 }
 
 /// New clusters, in one statement.

@@ -16,6 +16,20 @@ pub struct BuiltBy {
     pub version: String,
 }
 
+/// The driver that built a cluster; none of one that a Python conductor built.
+///
+/// # Errors
+/// When the database fails.
+// Not by the function for many: a list of values makes another statement for each length, which is prepared each time.
+pub fn of_cluster(conn: &mut AnyConnection, cluster: &str) -> Result<Option<BuiltBy>, DbError> {
+    let found: Option<(String, String)> = d::conductor_cluster_driver
+        .filter(d::cluster_uuid.eq(cluster))
+        .select((d::driver, d::version))
+        .first(conn)
+        .optional()?;
+    Ok(found.map(|(driver, version)| BuiltBy { driver, version }))
+}
+
 /// The drivers of clusters, by the uuid of the cluster; none of a cluster that a Python conductor built.
 ///
 /// # Errors

@@ -83,28 +83,28 @@ pub fn set_driver(conn: &mut AnyConnection, lease: &Lease, driver: &DriverRef) -
         .execute(conn)?)
 }
 
-/// Starts the clock of the operation, if it does not run yet. Returns the milliseconds left.
+/// Starts the clock of the operation, if it does not run yet. `fenced` is what this transaction's fence has read. Returns
+/// the milliseconds left.
 ///
 /// # Errors
 /// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn start_deadline(
     conn: &mut AnyConnection,
     lease: &Lease,
+    fenced: Fenced,
     limit: Option<Duration>,
 ) -> Result<Option<i64>, JournalError> {
-    if let Some(limit) = limit {
-        let at = db::now_plus_ms_expr(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX / 4));
-        diesel::update(held!(lease).filter(op::deadline_ms.is_null()))
-            .set(op::deadline_ms.eq(at.nullable()))
-            .execute(conn)?;
+    if let Some(deadline) = fenced.deadline_ms {
+        return Ok(Some(deadline.saturating_sub(fenced.now_ms)));
     }
-    let now = db::now_ms(conn)?;
-    let deadline: Option<i64> = held!(lease)
-        .select(op::deadline_ms)
-        .first(conn)
-        .optional()?
-        .ok_or(JournalError::LeaseLost)?;
-    Ok(deadline.map(|deadline| deadline.saturating_sub(now)))
+    let Some(limit) = limit else {
+        return Ok(None);
+    };
+    let limit = i64::try_from(limit.as_millis()).unwrap_or(i64::MAX / 4);
+    one(diesel::update(held!(lease))
+        .set(op::deadline_ms.eq(Some(fenced.now_ms.saturating_add(limit))))
+        .execute(conn)?)?;
+    Ok(Some(limit))
 }
 
 /// How far the driver got, in its words.
