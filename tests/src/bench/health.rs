@@ -65,7 +65,7 @@ impl Health {
                 checking.looks,
                 self.clusters
             );
-            let statements = checking.statements.saturating_sub(idle.statements) as f64;
+            let statements = checking.statements as f64 - idle.statements as f64;
             per_batch.push(statements / (checking.looks as f64 / BATCH));
         }
         for (conductors, per_batch) in [1, 2, 4].into_iter().zip(per_batch) {
@@ -98,10 +98,12 @@ impl Health {
             let command = site.ours(environment, &format!("bench-{number}"), "ecdsa-p256", 0)?;
             servers.push(Server::start(command, &site.vhost).await?);
         }
+        // One interval, from a moment when every cluster was polled once; without a check, when the start is as long ago.
         if checking {
             self.all_known(&mut eye).await?;
+        } else {
+            sleep(self.interval).await;
         }
-        // From a moment when every cluster was looked at once, over one interval.
         let before = self.read(&mut eye, &servers).await?;
         sleep(self.interval).await;
         let after = self.read(&mut eye, &servers).await?;

@@ -305,6 +305,8 @@ impl Site {
         let config = self
             .config(vhost)
             .set("drivers", "driver_path", self.folder.join("no-drivers").display())
+            // The pool of keys is filled once after the first start, on what is left of the processors.
+            .set("certificates", "key_pool_size", 0)
             .set("conductor", "shutdown_timeout", 1)
             .write(&self.folder.join("ours.conf"))?;
         let mut command = Command::new(&environment.program);
