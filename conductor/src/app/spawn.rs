@@ -161,10 +161,10 @@ fn periodic_tasks(
         certificates: services.certificates.clone(),
     };
     parts.spawn("certificate removal", |stop| removal.run(stop));
-    let filling = KeyPoolFilling {
-        pool: services.certificates.key_pool().clone(),
-        signals: Arc::clone(&services.signals),
-    };
+    let filling = KeyPoolFilling::new(
+        services.certificates.key_pool().clone(),
+        Arc::clone(&services.signals),
+    );
     parts.spawn("pool of keys", |stop| filling.run(stop));
 }
 

@@ -1,7 +1,7 @@
 //! What the executor, the sweep and the replies share: one per process.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 use crate::seal::JournalKey;
@@ -132,6 +132,8 @@ pub struct Signals {
     pub observing: Notify,
     /// Operations that run in this process.
     pub running: AtomicUsize,
+    /// Messages that this process has received.
+    pub messages: AtomicU64,
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Fills the pool of private keys ([`crate::certificates::key_pool`]) while the conductor has nothing else to do.
 //!
-//! One key at a time, on a thread of the lowest priority, and only while no operation runs here: a key that is being
-//! made when one begins is completed, which takes about 0.1 s. Conductors fill the same pool concurrently. Keys that
+//! One key at a time, on a thread of the lowest priority, and only while no operation runs here and few messages arrive:
+//! a key that is being made when that changes is completed, which takes about 0.1 s. Conductors fill the same pool concurrently. Keys that
 //! have become too old are discarded first, also where the pool is turned off.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -19,18 +19,30 @@ use crate::operations::Signals;
 
 /// Time between two passes.
 const INTERVAL: Duration = Duration::from_secs(5);
+/// Most messages in [`INTERVAL`] of a conductor that is idle: service reports and a few questions.
+const IDLE_MESSAGES: u64 = 50;
 /// The lowest priority that there is (`nice`).
 const LOWEST_PRIORITY: i32 = 19;
 
 /// Fills the pool, for one conductor.
 pub struct KeyPoolFilling {
-    /// The pool.
-    pub pool: KeyPool,
-    /// Counts the operations that run in this conductor.
-    pub signals: Arc<Signals>,
+    pool: KeyPool,
+    signals: Arc<Signals>,
+    /// [`Signals::messages`] at the begin of the last pass.
+    messages: AtomicU64,
 }
 
 impl KeyPoolFilling {
+    /// Fills `pool`. `signals` count the operations that run in this conductor, and its messages.
+    pub fn new(pool: KeyPool, signals: Arc<Signals>) -> Self {
+        let messages = AtomicU64::new(signals.messages.load(Ordering::Relaxed));
+        Self {
+            pool,
+            signals,
+            messages,
+        }
+    }
+
     /// Fills until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut rounds = Rounds::new(INTERVAL, shutdown.clone());
@@ -43,11 +55,14 @@ impl KeyPoolFilling {
         }
     }
 
-    /// Makes the missing keys, for as long as no operation runs.
+    /// Makes the missing keys, for as long as the conductor is idle.
     ///
     /// # Errors
     /// A key could not be made, sealed or stored. Keys added before it stay; the next pass continues.
     pub async fn pass(&self) -> Result<(), KeyPoolError> {
+        let messages = self.signals.messages.load(Ordering::Relaxed);
+        let last = self.messages.swap(messages, Ordering::Relaxed);
+        let was_idle = messages.saturating_sub(last) <= IDLE_MESSAGES;
         let discarded = self.pool.discard_old().await?;
         if discarded > 0 {
             tracing::debug!(discarded, "keys of the pool had become too old");
@@ -58,7 +73,7 @@ impl KeyPoolFilling {
         }
         let mut depth = self.pool.depth().await?;
         let before = depth;
-        while depth < size && self.is_idle() {
+        while depth < size && was_idle && self.is_idle() {
             let key = generate_with_low_priority(self.pool.kind()).await?;
             let Some(added) = self.pool.add(&key).await? else {
                 // Another conductor has added the last one.
@@ -76,7 +91,9 @@ impl KeyPoolFilling {
     }
 
     fn is_idle(&self) -> bool {
-        self.signals.running.load(Ordering::Relaxed) == 0
+        let messages = self.signals.messages.load(Ordering::Relaxed);
+        let since_begin = messages.saturating_sub(self.messages.load(Ordering::Relaxed));
+        self.signals.running.load(Ordering::Relaxed) == 0 && since_begin <= IDLE_MESSAGES
     }
 }
 

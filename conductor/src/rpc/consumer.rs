@@ -46,7 +46,7 @@ pub struct Consumer {
     pub answers: ReplyQueue,
     /// Signs of life until then.
     pub monitors: CallMonitors,
-    /// Tells the executor.
+    /// Wakes the executor, and counts messages.
     pub signals: Arc<Signals>,
     /// Most messages in one transaction.
     pub batch: usize,
@@ -56,7 +56,7 @@ impl Consumer {
     /// Runs until `shutdown`: then takes nothing new, and gives back what is not safe.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut server = self.server;
-        let direct = Direct::new(self.transport, self.answerer);
+        let direct = Direct::new(self.transport, self.answerer, Arc::clone(&self.signals));
         let recorder = Recorder {
             flow: server.flow(),
             acceptor: self.acceptor,

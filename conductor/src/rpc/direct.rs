@@ -2,6 +2,7 @@
 //! the consumer; everything else is handed on to be recorded.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use magnum_common::error::Fault;
 use magnum_common::ids::MessageId;
@@ -17,6 +18,7 @@ use tracing::{Instrument as _, Span};
 use super::dispatch::{Routed, route};
 use crate::handlers::Incoming;
 use crate::handlers::question::{Answerer, Question};
+use crate::operations::Signals;
 
 /// Direct answers being sent at once; more make the consumer wait.
 const MOST: usize = 256;
@@ -31,16 +33,18 @@ pub(super) struct PendingMessage {
 pub(super) struct Direct {
     transport: Arc<dyn Transport>,
     answerer: Answerer,
+    signals: Arc<Signals>,
     permits: Arc<Semaphore>,
     tasks: TaskTracker,
 }
 
 impl Direct {
     /// Answers of `answerer`, through this transport.
-    pub(super) fn new(transport: Arc<dyn Transport>, answerer: Answerer) -> Self {
+    pub(super) fn new(transport: Arc<dyn Transport>, answerer: Answerer, signals: Arc<Signals>) -> Self {
         Self {
             transport,
             answerer,
+            signals,
             permits: Arc::new(Semaphore::new(MOST)),
             tasks: TaskTracker::new(),
         }
@@ -55,6 +59,7 @@ impl Direct {
     /// What needs no journal is dealt with; what does comes back.
     pub(super) async fn sort(&self, message: Message) -> Option<PendingMessage> {
         let Message { request, delivery } = message;
+        self.signals.messages.fetch_add(1, Ordering::Relaxed);
         let address = request.reply.clone();
         let span = span_of(&request);
         let trace = trace::begin(&span, delivery.message().trace.clone());

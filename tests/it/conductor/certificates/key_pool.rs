@@ -180,20 +180,22 @@ async fn a_create_takes_its_keys_from_the_pool_and_a_repeated_step_takes_none() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_conductor_fills_the_pool_and_a_busy_one_does_not() -> Result<()> {
+async fn idle_conductor_fills_the_pool_and_a_busy_one_does_not() -> Result<()> {
     let db = probe::migrated(&TestDatabase::sqlite()?).await?;
-    let filling = KeyPoolFilling {
-        pool: pool(&db, QUICK, 5)?,
-        signals: Arc::new(Signals::default()),
-    };
-    filling.signals.running.store(1, Ordering::Relaxed);
+    let (pool, signals) = (pool(&db, QUICK, 5)?, Arc::new(Signals::default()));
+    let filling = KeyPoolFilling::new(pool.clone(), Arc::clone(&signals));
+    signals.running.store(1, Ordering::Relaxed);
     filling.pass().await?;
-    ensure!(filling.pool.depth().await? == 0);
-    filling.signals.running.store(0, Ordering::Relaxed);
+    ensure!(pool.depth().await? == 0, "an operation runs");
+    signals.running.store(0, Ordering::Relaxed);
+    signals.messages.fetch_add(1000, Ordering::Relaxed);
     filling.pass().await?;
-    ensure!(filling.pool.depth().await? == 5);
-    ensure!(filling.pool.take().await.is_some());
+    ensure!(pool.depth().await? == 0, "many messages came since the last pass");
+    signals.messages.fetch_add(10, Ordering::Relaxed);
     filling.pass().await?;
-    ensure!(filling.pool.depth().await? == 5, "only what is missing is made");
+    ensure!(pool.depth().await? == 5);
+    ensure!(pool.take().await.is_some());
+    filling.pass().await?;
+    ensure!(pool.depth().await? == 5, "only what is missing is made");
     Ok(())
 }
