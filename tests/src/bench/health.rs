@@ -24,7 +24,7 @@ pub struct Health {
     /// Clusters
     #[arg(long, default_value_t = 10_000)]
     pub clusters: u64,
-    /// Seconds between two looks at a cluster, which is how long each round takes
+    /// Seconds between two polls of a cluster, which is how long each round takes
     #[arg(long, default_value = "60", value_parser = seconds)]
     pub interval: Duration,
 }
@@ -32,7 +32,7 @@ pub struct Health {
 const COLUMNS: [&str; 6] = [
     "clusters",
     "conductors",
-    "looks",
+    "polls",
     "statements",
     "per 500",
     "cpu ms/cluster",
@@ -43,7 +43,7 @@ const BATCH: f64 = 500.0;
 
 #[derive(Debug, Clone, Copy)]
 struct Measured {
-    looks: u64,
+    polls: u64,
     statements: u64,
     cpu: Duration,
 }
@@ -60,13 +60,13 @@ impl Health {
             let idle = self.round(environment, &mut report, conductors, false).await?;
             let checking = self.round(environment, &mut report, conductors, true).await?;
             ensure!(
-                checking.looks >= self.clusters * 9 / 10,
-                "{} looks at {} clusters in an interval",
-                checking.looks,
+                checking.polls >= self.clusters * 9 / 10,
+                "{} polls of {} clusters in an interval",
+                checking.polls,
                 self.clusters
             );
             let statements = checking.statements as f64 - idle.statements as f64;
-            per_batch.push(statements / (checking.looks as f64 / BATCH));
+            per_batch.push(statements / (checking.polls as f64 / BATCH));
         }
         for (conductors, per_batch) in [1, 2, 4].into_iter().zip(per_batch) {
             let goal = match conductors {
@@ -115,20 +115,20 @@ impl Health {
             .await?;
         ensure!(failed == 0, "the driver did not answer about {failed} clusters");
         let measured = Measured {
-            looks: after.looks - before.looks,
+            polls: after.polls - before.polls,
             statements: after.statements.saturating_sub(before.statements),
             cpu: after.cpu.saturating_sub(before.cpu),
         };
-        let batches = measured.looks as f64 / BATCH;
+        let batches = measured.polls as f64 / BATCH;
         report.row(Row {
             name,
             figures: vec![
                 Some(self.clusters as f64),
                 Some(f64::from(conductors)),
-                Some(measured.looks as f64),
+                Some(measured.polls as f64),
                 Some(measured.statements as f64),
                 checking.then(|| measured.statements as f64 / batches),
-                checking.then(|| measured.cpu.as_secs_f64() * 1e3 / measured.looks as f64),
+                checking.then(|| measured.cpu.as_secs_f64() * 1e3 / measured.polls as f64),
             ],
         });
         Ok(measured)
@@ -159,7 +159,7 @@ impl Health {
         }
         Ok(Measured {
             // Each claim raises the epoch by one.
-            looks: eye
+            polls: eye
                 .number(
                     "SELECT CAST(COALESCE(SUM(lease_epoch), 0) AS SIGNED) AS n FROM conductor_cluster_health",
                 )
