@@ -10,6 +10,7 @@
 //! | `instance` | create, save, refresh, destroy, alike for most classes |
 //! | `identity`, `fields` | the kind of identifier; the fields by which an object is found |
 //! | `lookup`, `listing` | one row, lists of rows |
+//! | `cluster_objects` | the rows of one cluster, for a driver's call |
 //!
 //! Guarantees: a method that changes something is carried out once for each message, however often the message is
 //! delivered: its reply is stored in the transaction of the change, a refusal likewise, and sent again for a redelivery.
@@ -25,6 +26,7 @@
 pub mod arguments;
 pub mod call;
 pub mod class;
+pub mod cluster_objects;
 mod clusters;
 mod failure;
 mod federations;

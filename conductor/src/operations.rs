@@ -29,6 +29,7 @@
 //! the journal ends, and at every moment at most one conductor works on a cluster.
 
 pub mod admin;
+mod cluster_objects;
 pub mod crash_point;
 pub mod executor;
 pub mod finish;

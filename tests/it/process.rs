@@ -23,6 +23,7 @@
 //! | `key_pool` | keys made ahead of need: an idle conductor makes them, a killed one loses those it had taken, nobody gets them again |
 //! | `conductor_process` | signals, the admin interface, and what becomes of a driver's program |
 //! | `magnum_dev` | the embedded default, as somebody meets it who has just cloned the repository |
+//! | `python_driver` | a driver that is a Python package: its clusters' whole life, and what is left of cut-off calls |
 //! | `traces` | one request, followed through the lines of every program, and by its trace |
 //! | `bad_input` | whatever is wrong with a message, a request, a manifest or a disk harms nobody else |
 //! | `utilisation` | what clusters use is shown by metrics and told by notifications, and is gone with the cluster |
@@ -47,6 +48,7 @@ mod node_choice;
 mod notification_drivers;
 mod notifications;
 mod outages;
+mod python_driver;
 mod quota;
 mod secrets;
 mod slow_drivers;

@@ -14,13 +14,16 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use magnum_common::context::RequestContext;
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::ClusterStatus;
 use magnum_driver_api::{
     ClusterRef, Driver, DriverCall, DriverError, DriverReport, HealthObservation, HealthReport,
-    NodeGroupChanges, Observation, Shrinking, Task, UtilisationObservation, UtilisationReport,
+    NodeGroupChanges, ObjectCall, ObjectError, ObjectTarget, Observation, Shrinking, Task,
+    UtilisationObservation, UtilisationReport,
 };
 use magnum_drivers::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
+use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
 /// What a call does.
@@ -33,6 +36,8 @@ pub enum Act {
     Panic,
     /// Signals that it has begun, waits until the gate is opened or the call is cancelled, then does the other act.
     Gate(Arc<Gate>, Box<Act>),
+    /// Saves an address of its cluster, then does the other act; ends as cancelled where it has no right to.
+    Save(&'static str, Box<Act>),
     /// As a gate, but deaf to cancellation: only dropping the call ends it.
     Deaf(Arc<Gate>, Box<Act>),
 }
@@ -249,6 +254,14 @@ impl FakeDriver {
                     lock(&self.calls)[at].end = "panicked";
                     panic!("as the script says");
                 }
+                Act::Save(address, then) => match save_address(call, address).await {
+                    Ok(_) => {
+                        act = *then;
+                        continue;
+                    }
+                    Err(ObjectError::Revoked(_)) => ("revoked", Err(DriverError::Cancelled)),
+                    Err(ObjectError::Raised(fault)) => panic!("{fault}"),
+                },
                 Act::Deaf(gate, then) => {
                     gate.entered.add_permits(1);
                     gate.open.acquire().await.expect("never closed").forget();
@@ -272,6 +285,25 @@ impl FakeDriver {
             return result;
         }
     }
+}
+
+async fn save_address(call: &DriverCall<'_>, address: &str) -> Result<Value, ObjectError> {
+    let instance = json!({
+        "magnum_object.name": "Cluster",
+        "magnum_object.namespace": "magnum",
+        "magnum_object.version": "1.24",
+        "magnum_object.data": {"uuid": call.cluster.uuid, "api_address": address},
+        "magnum_object.changes": ["api_address"],
+    });
+    call.objects
+        .call(ObjectCall {
+            method: "save".to_owned(),
+            target: ObjectTarget::Instance(instance),
+            args: Vec::new(),
+            kwargs: Map::new(),
+            context: RequestContext::admin(),
+        })
+        .await
 }
 
 /// Proves that one cluster has one call at a time.

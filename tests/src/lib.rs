@@ -61,6 +61,7 @@ pub mod postgres;
 pub mod probe;
 pub mod process;
 pub mod python_magnum;
+pub mod python_plugin;
 pub mod rabbitmq;
 pub mod raw_rpc;
 pub mod recorded_cloud;

@@ -73,6 +73,8 @@ macro_rules! settings {
             /// Where files that options name by relative paths are looked for, first place first: beside the
             /// configuration, then the default places. No option.
             pub search_path: Vec<PathBuf>,
+            /// The files that were read, in this order: later ones win. For programs that read them, too. No option.
+            pub files: Vec<PathBuf>,
             /// What was written, for sections that other crates declare: see [`Settings::section`]. No option.
             pub written: Written,
         }
@@ -82,6 +84,7 @@ macro_rules! settings {
                 Self {
                     $($field: <$section as Section>::read(reader),)*
                     search_path: Vec::new(),
+                    files: Vec::new(),
                     written: Written::default(),
                 }
             }
@@ -228,6 +231,7 @@ impl Settings {
             std::env::vars_os().filter_map(files::text_variable).collect(),
         )?;
         loaded.settings.search_path = files::beside(args, &paths);
+        loaded.settings.files = paths;
         Ok(loaded)
     }
 

@@ -24,7 +24,7 @@ pub use api_route::{ApiMethod, ApiRoute, ApiRoutes, FoundRoute};
 pub use discovery::{DriverFolder, LoadError, LoadOutcome, discover, load};
 pub use info::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 pub use magnum_config::ClusterTypeCheck;
-pub use manifest::{EngineSpec, ExecSpec, HealthSource, MANIFEST_FILE, Manifest, Problem};
+pub use manifest::{EngineSpec, ExecSpec, HealthSource, MANIFEST_FILE, Manifest, Problem, PythonSpec};
 pub use registry::Registry;
 pub use resolution::{
     ImageProperties, Level, ResolutionRequest, ResolutionRules, Resolved, check_distro, for_existing_cluster,

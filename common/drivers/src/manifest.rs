@@ -23,6 +23,14 @@
 //! env = ["PATH"]           # names of variables passed through
 //! ca_files = true          # the program gets the cluster's CA and a client certificate as private files
 //! health = "program"       # program | kubernetes: who tells how healthy the clusters are
+//! [python]                 # of a driver that is a Python package, in place of [exec]
+//! interpreter = "/opt/magnum/bin/python"  # of the environment that the package is installed in
+//! entry_point = "k8s_v1"   # its name in the group magnum.drivers; unsaid: the driver's name
+//! timeout = 3600           # seconds per call
+//! observe_timeout = 60     # seconds per look at one cluster
+//! observe_batch = 50       # clusters that one process looks at
+//! memory_mib = 4096        # address space of a process; unsaid: no limit
+//! open_files = 1024        # open files of a process
 //! [[api]]                  # routes of the driver's own API, if it has one
 //! path = "disk/usage"
 //! methods = ["GET"]        # GET | POST | PUT | PATCH | DELETE
@@ -37,9 +45,11 @@
 
 mod api;
 mod fields;
+mod python;
 mod reader;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -71,8 +81,8 @@ pub enum EngineSpec {
     Heat(toml::Table),
     /// Cluster API. The engine checks the settings.
     ClusterApi(toml::Table),
-    /// An existing `magnum.drivers` plug-in. The engine checks the settings.
-    Python(toml::Table),
+    /// A Python package with an entry point in the group `magnum.drivers`.
+    Python(PythonSpec),
 }
 
 impl EngineSpec {
@@ -107,6 +117,25 @@ pub struct ExecSpec {
     pub ca_files: bool,
     /// Who tells how healthy the clusters are, for a driver with the capability `health`.
     pub health: HealthSource,
+}
+
+/// Settings of the engine `python`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PythonSpec {
+    /// The interpreter of the environment that the package is installed in.
+    pub interpreter: PathBuf,
+    /// The name of the entry point; the driver's, unless said.
+    pub entry_point: String,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// How long a look at one cluster may take.
+    pub observe_timeout: Duration,
+    /// Most clusters that one process looks at, one after the other.
+    pub observe_batch: usize,
+    /// Most address space of a process, in MiB.
+    pub memory_mib: Option<u64>,
+    /// Most open files of a process.
+    pub open_files: u64,
 }
 
 /// Who tells how healthy a driver's clusters are.

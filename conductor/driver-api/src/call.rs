@@ -7,7 +7,7 @@ use magnum_common::ids::OperationId;
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
 use tokio_util::sync::CancellationToken;
 
-use crate::{ProgressSink, Task};
+use crate::{ProgressSink, SharedObjects, Task};
 
 /// Everything a driver may know while it works for one operation.
 #[derive(Clone)]
@@ -28,6 +28,8 @@ pub struct DriverCall<'a> {
     pub attempt: u32,
     /// How long the whole operation may still take (`create_timeout` and its like); `None` is without limit.
     pub time_left: Option<Duration>,
+    /// The cluster's rows, for a driver that reads and writes them itself.
+    pub objects: SharedObjects,
     /// Where to tell how far it got.
     pub progress: &'a dyn ProgressSink,
     /// When cancelled, the driver stops at once and returns [`crate::DriverError::Cancelled`].

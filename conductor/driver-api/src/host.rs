@@ -1,9 +1,11 @@
 //! What an engine is made from.
 
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use magnum_config::{Declared, Section, Settings};
@@ -41,6 +43,26 @@ pub struct EngineServices {
     pub clock: Clock,
     /// For names and delays.
     pub random: RandomSource,
+    /// What the drivers of an engine share.
+    pub shared: Shared,
+}
+
+/// What drivers that are loaded together share, such as a process for several of them: one value of each type. Drivers
+/// that are loaded later, after a SIGHUP, get another one.
+#[derive(Clone, Default)]
+pub struct Shared(Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>);
+
+impl Shared {
+    /// The value of this type; the first who asks makes it.
+    pub fn get_or_default<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
+        // A panic while a value was made has left the map as it was.
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = values
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Arc::<T>::default());
+        // The key is the type's, so it is one.
+        Arc::downcast(Arc::clone(value)).unwrap_or_default()
+    }
 }
 
 /// The sections of `magnum.conf` that engines declare. An engine does not see those of others.
@@ -67,6 +89,11 @@ impl EngineOptions {
                 .map(|problem| Problem::of_folder(problem.to_string()))
                 .collect()),
         }
+    }
+
+    /// The files of `magnum.conf`, in the order in which they were read: later ones win.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.0.files
     }
 
     /// What looks wrong in these sections but is harmless.

@@ -3,7 +3,7 @@
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::{Cluster, ClusterTemplate, HealthStatus, NodeGroup, StringMap};
 
-use crate::{DriverError, DriverReport};
+use crate::{DriverError, DriverReport, SharedObjects};
 
 /// One cluster to look at.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub struct ClusterRef {
     pub template: ClusterTemplate,
     /// The operation that waits for the outcome, if one of ours does.
     pub operation: Option<OperationId>,
+    /// Its rows, for a driver that reads and writes them itself.
+    pub objects: SharedObjects,
 }
 
 /// What a driver saw of one cluster, or why it could not look.

@@ -73,6 +73,7 @@ mod tests {
             node_groups: Vec::new(),
             template: ClusterTemplate::new("t".into()),
             operation: None,
+            objects: magnum_driver_api::SharedObjects::default(),
         };
         let mut seen = health(&[one], &NoCertificates, &Limits::default()).await;
         assert_eq!(seen.len(), 1);

@@ -6,7 +6,7 @@ use crate::seal::JournalKey;
 use magnum_common::ids::ConductorId;
 use magnum_config::Settings;
 use magnum_db::{self as db, Database};
-use magnum_driver_api::{Clock, Cloud, EngineOptions, EngineServices, GuardProgram, RandomSource};
+use magnum_driver_api::{Clock, Cloud, EngineOptions, EngineServices, GuardProgram, RandomSource, Shared};
 use magnum_rpc::{self as rpc, Transport};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -59,6 +59,7 @@ impl Resources {
                 certificates: Arc::new(certificates.clone()),
                 clock: Clock::default(),
                 random: RandomSource::default(),
+                shared: Shared::default(),
             },
             changed: Arc::new(Notify::new()),
         };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use magnum_driver_api::EngineServices;
+use magnum_driver_api::{EngineServices, Shared};
 use tokio::sync::Notify;
 
 use crate::drivers::{Loaded, Registry};
@@ -22,7 +22,12 @@ pub struct Reload {
 impl Reload {
     /// Looks into the driver folders and swaps the whole set. Calls that run keep the driver they began with.
     pub async fn now(&self) {
-        let (paths, services) = (self.paths.clone(), self.services.clone());
+        let paths = self.paths.clone();
+        // What drivers share, they share with those that are loaded with them.
+        let services = EngineServices {
+            shared: Shared::default(),
+            ..self.services.clone()
+        };
         match tokio::task::spawn_blocking(move || Loaded::from_folders(&paths, &services)).await {
             Ok(loaded) => {
                 metrics::gauge!(metric::DRIVERS_LOADED).set(loaded.infos().iter().count() as f64);

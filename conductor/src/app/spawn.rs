@@ -123,7 +123,8 @@ fn periodic_tasks(
             Arc::clone(&services.signals),
             services.notices.clone(),
             pace,
-        );
+        )
+        .with_objects(services.objects());
         parts.spawn("status sync", |stop| sync.run(stop));
         if let Some(interval) = settings.kubernetes.health_polling_interval {
             let pace = Pace::every(interval, options);
@@ -145,6 +146,7 @@ fn periodic_tasks(
                 pace,
                 health::Timing::default(),
             )
+            .with_objects(services.objects())
             .with_utilisation(queue);
             parts.spawn("health check", |stop| check.run(stop));
         }

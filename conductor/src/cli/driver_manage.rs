@@ -6,6 +6,8 @@
 //! Where it differs from Magnum's command: drivers are folders, so the path shown is the folder; versions are
 //! shown; `create` and `check` are new.
 
+#[cfg(feature = "python")]
+mod adopt;
 mod announced;
 mod check;
 mod list;
@@ -52,6 +54,14 @@ enum Command {
         by line. Ends with exit code 1 when something is."
     )]
     Check(CheckArgs),
+    /// Makes folders for the drivers of a Python environment
+    #[cfg(feature = "python")]
+    #[command(
+        long_about = "Imports every package of a virtual environment that has an entry point in magnum.drivers, asks \
+        each driver what it provides and can do, and makes a folder for it that the conductors load. Nothing is written \
+        into the environment, and no cloud is asked. Exit code 1 when a driver cannot be used."
+    )]
+    Adopt(adopt::AdoptArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -116,18 +126,19 @@ impl From<Outcome> for std::process::ExitCode {
 pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
     match args.command {
         Command::Create(create) => scaffold::create(&create.name, &create.path, out, err),
-        Command::Check(check) => check::check(&check.dirs, out, err),
+        Command::Check(check) => checked(&args.config, &check.dirs, out, err).await,
+        #[cfg(feature = "python")]
+        Command::Adopt(adopt) => match settings(&args.config, err)? {
+            Some(settings) => adopt::adopt(&adopt, &settings, out, err).await,
+            None => Ok(Outcome::Wrong),
+        },
         Command::ListDrivers(list) => {
-            let loaded = match Settings::load(&args.config) {
-                Ok(loaded) => loaded,
-                Err(errors) => {
-                    writeln!(err, "{errors}")?;
-                    return Ok(Outcome::Wrong);
-                }
+            let Some(settings) = settings(&args.config, err)? else {
+                return Ok(Outcome::Wrong);
             };
-            let found = list::discover_local(&loaded.settings);
+            let found = list::discover_local(&settings);
             let announced = if list.details {
-                Some(announced::read(&loaded.settings).await)
+                Some(announced::read(&settings).await)
             } else {
                 None
             };
@@ -136,6 +147,41 @@ pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
                 Format::Json => list::print_json(&found, announced.as_ref(), out)?,
             }
             Ok(Outcome::Fine)
+        }
+    }
+}
+
+/// The folders, and of those that have one the Python environment.
+async fn checked(
+    config: &ConfigArgs,
+    dirs: &[PathBuf],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<Outcome> {
+    let (outcome, good) = check::check(dirs, out, err)?;
+    #[cfg(feature = "python")]
+    for folder in &good {
+        if let magnum_drivers::EngineSpec::Python(spec) = &folder.manifest.engine {
+            let Some(settings) = settings(config, err)? else {
+                return Ok(Outcome::Wrong);
+            };
+            if !adopt::check(folder, spec, &settings, err).await? {
+                return Ok(Outcome::Wrong);
+            }
+        }
+    }
+    #[cfg(not(feature = "python"))]
+    let _ = (config, good);
+    Ok(outcome)
+}
+
+/// The options; none when they cannot be read, which has been told then.
+fn settings(config: &ConfigArgs, err: &mut dyn Write) -> io::Result<Option<Settings>> {
+    match Settings::load(config) {
+        Ok(loaded) => Ok(Some(loaded.settings)),
+        Err(errors) => {
+            writeln!(err, "{errors}")?;
+            Ok(None)
         }
     }
 }

@@ -88,11 +88,22 @@ struct Engine {
 }
 
 /// The engines of this build.
-const ENGINES: &[Engine] = &[Engine {
-    name: "exec",
-    sections: magnum_engine_exec::sections,
-    new: |host| Ok(Arc::new(ExecDriver::new(host)?)),
-}];
+const ENGINES: &[Engine] = &[
+    Engine {
+        name: "exec",
+        sections: magnum_engine_exec::sections,
+        new: |host| Ok(Arc::new(ExecDriver::new(host)?)),
+    },
+    #[cfg(feature = "python")]
+    Engine {
+        name: "python",
+        sections: magnum_engine_python::sections,
+        new: |host| Ok(Arc::new(magnum_engine_python::PythonDriver::new(host)?)),
+    },
+];
+
+/// Engines that this build could have: a feature switches each on.
+const FEATURES: &[&str] = &["python"];
 
 /// The sections of `magnum.conf` that engines read.
 pub fn sections() -> Vec<Declared> {
@@ -109,6 +120,9 @@ fn start_engine(folder: DriverFolder, services: &EngineServices) -> Result<Arc<d
     };
     let made = match ENGINES.iter().find(|engine| engine.name == name) {
         Some(engine) => (engine.new)(host),
+        None if FEATURES.contains(&name) => Err(vec![Problem::of_folder(format!(
+            "the engine '{name}' is not part of this build of the conductor: build it with the feature {name}"
+        ))]),
         None => Err(vec![Problem::of_folder(format!(
             "the engine '{name}' is not part of this release of the conductor"
         ))]),
@@ -182,7 +196,9 @@ mod tests {
     use std::path::Path;
 
     use magnum_config::Settings;
-    use magnum_driver_api::{Clock, Cloud, EngineOptions, GuardProgram, NoCertificates, RandomSource};
+    use magnum_driver_api::{
+        Clock, Cloud, EngineOptions, GuardProgram, NoCertificates, RandomSource, Shared,
+    };
 
     use super::*;
 
@@ -195,6 +211,7 @@ mod tests {
             certificates: Arc::new(NoCertificates),
             clock: Clock::default(),
             random: RandomSource::default(),
+            shared: Shared::default(),
         }
     }
 

@@ -191,6 +191,27 @@ impl Call {
     /// # Errors
     /// The caller gets a fault, or the database failed: see [`Failure`].
     pub(super) fn run(&self, conn: &mut AnyConnection, context: &RequestContext) -> Result<Value, Failure> {
+        self.run_with(conn, context, |object, _| Ok(object.encode()))
+    }
+
+    /// The same for a plug-in host: the objects of a list come in the versions that it reads, too.
+    ///
+    /// # Errors
+    /// As those of [`Call::run`].
+    pub(super) fn run_for_host(
+        &self,
+        conn: &mut AnyConnection,
+        context: &RequestContext,
+    ) -> Result<Value, Failure> {
+        self.run_with(conn, context, VersionedObject::encode_for)
+    }
+
+    fn run_with(
+        &self,
+        conn: &mut AnyConnection,
+        context: &RequestContext,
+        listed: impl Fn(&VersionedObject, &Map<String, Value>) -> Result<Value, Fault>,
+    ) -> Result<Value, Failure> {
         match self {
             Self::Class {
                 method,
@@ -198,7 +219,11 @@ impl Call {
                 manifest,
             } => Ok(match (method.run)(conn, context, arguments.clone())? {
                 Outcome::Object(object) => object.encode_for(manifest)?,
-                Outcome::Objects(objects) => objects.iter().map(VersionedObject::encode).collect(),
+                Outcome::Objects(objects) => {
+                    let encoded: Result<Value, Fault> =
+                        objects.iter().map(|object| listed(object, manifest)).collect();
+                    encoded?
+                }
                 Outcome::Plain(value) => value,
             }),
             Self::Instance { method, object } => {

@@ -16,6 +16,7 @@ use super::notice::NoticeQueue;
 use super::replies::ReplyQueue;
 use super::retry::Limits;
 use crate::certificates::Certificates;
+use crate::objects_rpc::ObjectsRpc;
 use crate::workflows::description::TimeLimit;
 use crate::workflows::{Args, DriverSource, Work};
 
@@ -42,6 +43,13 @@ pub struct OperationServices {
     pub monitors: CallMonitors,
     /// Where it is told that operations end.
     pub notices: NoticeQueue,
+}
+
+impl OperationServices {
+    /// Methods of objects on the same database, with keys opened.
+    pub(crate) fn objects(&self) -> ObjectsRpc {
+        ObjectsRpc::new(self.db.clone()).with_sealing(self.certificates.sealing())
+    }
 }
 
 /// How long everything may take.

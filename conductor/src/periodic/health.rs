@@ -35,9 +35,10 @@ use rand::RngExt;
 use tokio_util::sync::CancellationToken;
 
 pub use super::polling::Pace;
-use super::polling::{Claim, Poller};
+use super::polling::{Claim, IsHeld, Poller};
 use super::utilisation::UtilisationQueue;
 use super::{FailureLog, Rounds};
+use crate::objects_rpc::ObjectsRpc;
 use crate::store::cluster_health;
 use crate::store::health_polls::{self, HealthClaim};
 use crate::workflows::{DriverRef, DriverSource};
@@ -87,6 +88,11 @@ impl Claim for HealthClaim {
     fn operation(&self) -> Option<&OperationId> {
         None
     }
+    fn epoch(&self) -> i64 {
+        self.epoch
+    }
+    const IS_HELD: IsHeld = health_polls::is_held;
+    const READS_STATUS: bool = false;
 }
 
 impl HealthCheck {
@@ -102,6 +108,14 @@ impl HealthCheck {
             poller: Poller::new(db, me, drivers, pace),
             timing,
             utilisation: None,
+        }
+    }
+
+    /// The same check, whose drivers get the rows of clusters from `objects`.
+    pub fn with_objects(self, objects: ObjectsRpc) -> Self {
+        Self {
+            poller: self.poller.with_objects(objects),
+            ..self
         }
     }
 

@@ -10,6 +10,7 @@
 //! work stops before the lease can have expired. Reading a batch costs three statements, however large it is.
 
 mod claimed_batch;
+mod cluster_objects;
 mod groups;
 
 use std::collections::HashMap;
@@ -23,7 +24,10 @@ use magnum_telemetry::field;
 use tokio::sync::Semaphore;
 
 pub(super) use self::claimed_batch::ClaimedBatch;
+pub(super) use self::cluster_objects::IsHeld;
+use self::cluster_objects::{LookRight, of_look};
 pub(super) use self::groups::Group;
+use crate::objects_rpc::ObjectsRpc;
 use crate::store::{clusters, node_groups};
 use crate::workflows::{DriverRef, DriverSource, choose_driver};
 use magnum_driver_api::ClusterRef;
@@ -61,6 +65,12 @@ pub(super) trait Claim {
     fn driver(&self) -> Option<&DriverRef>;
     /// The operation that is finished by the outcome of the poll.
     fn operation(&self) -> Option<&OperationId>;
+    /// The claim's number.
+    fn epoch(&self) -> i64;
+    /// Whether a conductor still has a claim.
+    const IS_HELD: IsHeld;
+    /// Whether the poll is of the status of clusters in progress.
+    const READS_STATUS: bool;
 }
 
 /// Reads claimed clusters and limits the polls of their drivers.
@@ -71,6 +81,8 @@ pub(super) struct Poller {
     pub(super) me: ConductorId,
     pub(super) drivers: Arc<dyn DriverSource>,
     pub(super) pace: Pace,
+    /// The rows of clusters, for drivers that write them.
+    objects: ObjectsRpc,
     /// One permit for each poll that may run, of all batches together.
     permits: Arc<Semaphore>,
 }
@@ -78,12 +90,18 @@ pub(super) struct Poller {
 impl Poller {
     pub(super) fn new(db: Database, me: ConductorId, drivers: Arc<dyn DriverSource>, pace: Pace) -> Self {
         Self {
+            objects: ObjectsRpc::new(db.clone()),
             db,
             me,
             drivers,
             pace,
             permits: Arc::new(Semaphore::new(pace.parallelism.max(1))),
         }
+    }
+
+    /// Drivers get the rows of clusters from `objects`.
+    pub(super) fn with_objects(self, objects: ObjectsRpc) -> Self {
+        Self { objects, ..self }
     }
 
     /// Runs a poll once it has a permit.
@@ -151,10 +169,19 @@ impl Poller {
                 );
                 return None;
             };
+            let right = LookRight {
+                me: self.me.clone(),
+                cluster: cluster.uuid.clone(),
+                epoch: claim.epoch(),
+                is_held: C::IS_HELD,
+                status: cluster.status,
+                reads_status: C::READS_STATUS,
+            };
             Some(ClusterRef {
                 node_groups: groups.remove(uuid).unwrap_or_default(),
                 template: template.clone(),
                 operation: claim.operation().cloned(),
+                objects: of_look(&self.objects, right, batch.over()),
                 cluster,
             })
         });

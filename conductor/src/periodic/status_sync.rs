@@ -26,8 +26,9 @@ use magnum_db::{Database, DbError};
 use tokio_util::sync::CancellationToken;
 
 pub use super::polling::Pace;
-use super::polling::{Claim, Poller};
+use super::polling::{Claim, IsHeld, Poller};
 use super::{FailureLog, Rounds};
+use crate::objects_rpc::ObjectsRpc;
 use crate::operations::Signals;
 use crate::operations::notice::NoticeQueue;
 use crate::store::polls::{self, Claimed};
@@ -59,6 +60,11 @@ impl Claim for Claimed {
     fn operation(&self) -> Option<&OperationId> {
         self.operation.as_ref()
     }
+    fn epoch(&self) -> i64 {
+        self.epoch
+    }
+    const IS_HELD: IsHeld = polls::is_held;
+    const READS_STATUS: bool = true;
 }
 
 impl StatusSync {
@@ -75,6 +81,15 @@ impl StatusSync {
             poller: Poller::new(db, me, drivers, pace),
             signals,
             notices,
+        }
+    }
+
+    /// The same, whose drivers get the rows of clusters from `objects`.
+    #[must_use]
+    pub fn with_objects(self, objects: ObjectsRpc) -> Self {
+        Self {
+            poller: self.poller.with_objects(objects),
+            ..self
         }
     }
 

@@ -14,7 +14,7 @@ use magnum_common::ids::ClusterUuid;
 /// Nobody holds the row.
 pub(super) const FREE: &str = "(lease_expires_ms IS NULL OR owner IS NULL)";
 
-/// Makes `free`, `hold`, `renew` and `remove_orphans` for a table.
+/// Makes `free`, `hold`, `renew`, `is_held` and `remove_orphans` for a table.
 macro_rules! poll_leases {
     ($table:ident) => {
         use magnum_db::schema::$table::dsl as poll;
@@ -70,6 +70,30 @@ macro_rules! poll_leases {
             )
             .set(poll::lease_expires_ms.eq(magnum_db::now_plus_ms_expr(millis(term)).nullable()))
             .execute(conn)?)
+        }
+
+        /// Whether this conductor still has the claim with this number. If so the row is locked until the transaction
+        /// ends, so that nobody else can have it before.
+        ///
+        /// # Errors
+        /// The database failed.
+        pub fn is_held(
+            conn: &mut AnyConnection,
+            me: &ConductorId,
+            cluster: &ClusterUuid,
+            epoch: i64,
+        ) -> Result<bool, DbError> {
+            let now = magnum_db::now_ms_expr(conn);
+            let held = diesel::update(
+                poll::$table
+                    .filter(poll::cluster_uuid.eq(cluster.as_str()))
+                    .filter(poll::owner.eq(me.as_str()))
+                    .filter(poll::lease_epoch.eq(epoch))
+                    .filter(poll::lease_expires_ms.gt(now.nullable()).assume_not_null()),
+            )
+            .set(poll::lease_epoch.eq(epoch))
+            .execute(conn)?;
+            Ok(held == 1)
         }
 
         /// Removes rows of clusters that are gone.

@@ -6,12 +6,13 @@
 //!
 //! | to add | touch |
 //! |---|---|
-//! | an engine, or a shipped driver | a subject like those of [`exec`], and its name in [`subject::every_subject`] |
+//! | an engine, or a shipped driver | a subject like those of [`exec`] and [`python`], and its name in [`subject::every_subject`] |
 //! | a task | a row in [`scene::TASKS`] |
 //! | a rule that every engine has to keep | a check in [`conformance`] |
 
 mod conformance;
 mod exec;
+mod python;
 mod scene;
 mod services;
 mod subject;

@@ -16,7 +16,7 @@ use magnum_conductor::store;
 use magnum_conductor::workflows::choose_driver::LoadedDrivers;
 use magnum_config::{DriversSection, Settings};
 use magnum_driver_api::{
-    Clock, Cloud, EngineOptions, EngineServices, GuardProgram, NoCertificates, RandomSource,
+    Clock, Cloud, EngineOptions, EngineServices, GuardProgram, NoCertificates, RandomSource, Shared,
 };
 use magnum_drivers::ResolutionRules;
 use magnum_tests::TestDatabase;
@@ -63,6 +63,7 @@ fn drivers(folder: &Path) -> Result<LoadedDrivers> {
         certificates: Arc::new(NoCertificates),
         clock: Clock::default(),
         random: RandomSource::default(),
+        shared: Shared::default(),
     };
     let loaded = Loaded::from_folders(&[folder.to_owned()], &services);
     ensure!(loaded.failed().is_empty(), "{:?}", loaded.failed());

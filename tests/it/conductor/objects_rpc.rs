@@ -8,10 +8,12 @@
 //! | `writing` | every method that writes: what the object becomes, what the row becomes, what is refused |
 //! | `messages` | recorded frames, older method names, versions, and what no well-behaved caller sends |
 //! | `sealed` | private keys that are sealed in the database are of use to Magnum's classes all the same |
+//! | `cluster_objects` | what a driver's call may do with the rows of its cluster |
 //! | `once` | a message that comes twice is carried out once; a database that is away |
 
 #![expect(clippy::needless_pass_by_value, reason = "callers write JSON on the spot")]
 
+mod cluster_objects;
 mod messages;
 mod methods;
 mod once;

@@ -46,8 +46,8 @@ const HOW: &[(&str, How)] = &[
     ("tests/run --quick", As("tests/run --quick --check")),
     // Names the features of every member, which is what can be wrong with it, and builds nothing.
     (
-        "cargo build --profile dist --features mysql,postgres,kubernetes",
-        As("cargo tree --offline --locked --quiet --depth 0 --features mysql,postgres,kubernetes"),
+        "cargo build --profile dist --features mysql,postgres,kubernetes,python",
+        As("cargo tree --offline --locked --quiet --depth 0 --features mysql,postgres,kubernetes,python"),
     ),
     ("magnum-conductor config dump", AsWritten),
     ("magnum-db-manage upgrade", AsWritten),
@@ -129,6 +129,12 @@ const HOW: &[(&str, How)] = &[
         AsWritten,
     ),
     ("find /tmp/disk/clusters -name '*.json'", AsWritten),
+    // docs/python-drivers.md, with the tests' own package in the environment of the Python peers.
+    (
+        "magnum-driver-manage adopt --python /opt/magnum",
+        As("magnum-driver-manage adopt --python /opt/magnum --driver test_folders_v1"),
+    ),
+    ("magnum-driver-manage check /etc/magnum/drivers", AsWritten),
     // The README of a new driver, read in the folder of one.
     (
         "echo '{\"protocol\": 1, \"call\": \"create\", \"settings\": {\"root\": \"/tmp/clusters\"},",
@@ -183,7 +189,7 @@ async fn work(document: &str) -> Result<()> {
                 .shell("magnum-driver-manage create mine && cd mine")
                 .await?;
         }
-        "docs/drivers.md" => {
+        "docs/drivers.md" | "docs/python-drivers.md" => {
             session.shell("magnum-db-manage upgrade").await?;
             session.serve("magnum-conductor").await?;
         }

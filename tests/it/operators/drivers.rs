@@ -12,6 +12,7 @@ use magnum_common::secret::Secret;
 use magnum_config::DatabaseSection;
 use magnum_db::migrate;
 use magnum_tests::process::{Finished, Launch};
+use magnum_tests::python_plugin::{self, PythonPlugin};
 use magnum_tests::run_dir::run_dir;
 use magnum_tests::{Backend, TestDatabase};
 use serde_json::{Value, json};
@@ -300,4 +301,51 @@ async fn list_shows_the_announced_drivers_in_mariadb() -> Result<()> {
 #[tokio::test]
 async fn list_shows_the_announced_drivers_in_postgres() -> Result<()> {
     announced_on(Backend::Postgres).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn adopt_tells_what_is_wrong_with_each_package_and_check_notices_another_version() -> Result<()> {
+    let plugin = PythonPlugin::new(&run_dir()?.folder("adopt")?)?;
+    let (venv, drivers) = (python_plugin::venv()?, plugin.drivers.display().to_string());
+    let adopt = plugin.manage(&["adopt", "--python", &venv, "--into", &drivers])?;
+    let finished = adopt.finish().await?;
+    ensure!(finished.status.code() == Some(1), "{finished:?}");
+    let made = plugin.drivers.join(format!("{}-1.0.0", python_plugin::DRIVER));
+    ensure!(
+        finished.stdout.contains(&format!("made {}", made.display())),
+        "{finished:?}"
+    );
+    for problem in [
+        "test_exits_v1: cannot be used: SystemExit: this package wants another machine",
+        "test_missing_v1: cannot be used: ModuleNotFoundError: No module named 'magnum_test_drivers.nowhere' (a package is \
+         imported and not declared: install it into the environment)",
+        "test_constructor_v1: cannot be used: FileNotFoundError: /nowhere/kubeconfig (its constructor reads a kubeconfig",
+        "test_provides_v1: cannot be used: TypeError",
+    ] {
+        ensure!(finished.stderr.contains(problem), "{problem}: {finished:?}");
+    }
+    let only = fs::read_dir(&plugin.drivers)?.count();
+    ensure!(only == 1, "{only} folders");
+
+    let manifest = made.join("driver.toml");
+    let text = fs::read_to_string(&manifest)?;
+    ensure!(
+        text.contains("rotate_credential = true") && !text.contains("rotate_ca"),
+        "{text}"
+    );
+    let folder = made.display().to_string();
+    ensure!(
+        plugin
+            .manage(&["check", &folder])?
+            .finish()
+            .await?
+            .status
+            .success()
+    );
+    fs::write(&manifest, text.replace("1.0.0", "1.0.1"))?;
+    let finished = plugin.manage(&["check", &folder])?.finish().await?;
+    ensure!(finished.status.code() == Some(1), "{finished:?}");
+    let problem = "describes version 1.0.1, and the environment has 1.0.0: adopt it anew";
+    ensure!(finished.stderr.contains(problem), "{finished:?}");
+    Ok(())
 }

@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 use toml::de::DeTable;
 
 use super::reader::{At, Problems, Section};
-use super::{EngineSpec, ExecSpec, HealthSource, Manifest, Reading, api};
+use super::{EngineSpec, ExecSpec, HealthSource, Manifest, Reading, api, python};
 use crate::info::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 
 /// Longest texts the columns take.
 const LONGEST_NAME: usize = 255;
 const LONGEST_VERSION: usize = 64;
 
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
-const DEFAULT_OBSERVE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
+pub(super) const DEFAULT_OBSERVE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reads as much as can be read.
 pub(super) fn read(text: &str) -> Reading {
@@ -39,13 +39,7 @@ pub(super) fn read(text: &str) -> Reading {
     let capabilities = capabilities(&root, &mut problems);
     let master_size = master_size(&root, &mut problems);
     let api = api::routes(&root, &mut problems);
-    let (engine, program) = engine(
-        &root,
-        text,
-        identity.engine.as_ref(),
-        &capabilities,
-        &mut problems,
-    );
+    let (engine, program) = engine(&root, text, &identity, &capabilities, &mut problems);
 
     // For its complaint when it is not a section.
     root.table("settings", &mut problems);
@@ -238,11 +232,11 @@ fn master_size(root: &Section<'_>, problems: &mut Problems<'_>) -> MasterSizeRul
 fn engine(
     root: &Section<'_>,
     text: &str,
-    engine: Option<&At<String>>,
+    identity: &Identity,
     capabilities: &Capabilities,
     problems: &mut Problems<'_>,
 ) -> (Option<EngineSpec>, Option<At<String>>) {
-    let Some(engine) = engine else {
+    let Some(engine) = &identity.engine else {
         return (None, None);
     };
     let name = engine.value.as_str();
@@ -263,12 +257,12 @@ fn engine(
     }
     match name {
         "exec" => exec(root, capabilities, problems),
+        "python" => (python::spec(root, identity.name.as_deref(), problems), None),
         _ => {
             let settings = settings(root, text, name, problems);
             let engine = match name {
                 "heat" => EngineSpec::Heat(settings),
-                "cluster-api" => EngineSpec::ClusterApi(settings),
-                _ => EngineSpec::Python(settings),
+                _ => EngineSpec::ClusterApi(settings),
             };
             (Some(engine), None)
         }
@@ -308,7 +302,7 @@ fn json(value: toml::Value) -> Value {
     }
 }
 
-const SECONDS: (&str, &str) = ("second", "seconds");
+pub(super) const SECONDS: (&str, &str) = ("second", "seconds");
 
 fn exec(
     root: &Section<'_>,

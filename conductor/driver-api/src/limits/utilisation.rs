@@ -77,6 +77,7 @@ mod tests {
             node_groups: vec![group("a"), group("b")],
             template: ClusterTemplate::new("t".into()),
             operation: None,
+            objects: crate::SharedObjects::default(),
         };
         let used = Utilisation {
             cpu_percent: Some(0.0),

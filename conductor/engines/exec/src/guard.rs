@@ -13,7 +13,7 @@
 //! | the program's end | ends with the same code (128 + n for a signal) |
 //!
 //! Stopping is SIGTERM, the grace, then SIGKILL to the whole group, the guard included. Silence plus grace is
-//! shorter than what is left of a lease when its owner stops renewing ([`GuardTiming::for_lease`]), so the group is
+//! shorter than what is left of a lease when its owner stops renewing ([`magnum_engine_process::GuardTiming`]), so the group is
 //! dead before the operation can have another owner. Not covered: a program that leaves its group (`setsid`) on
 //! purpose, and a guard that is itself killed together with the conductor but without its group.
 
@@ -33,29 +33,6 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 /// The sub-command by which a program becomes a guard.
 pub const SUB_COMMAND: &str = "exec-guard";
-
-/// How the conductor and its guards keep time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GuardTiming {
-    /// How often the conductor shows that it lives.
-    pub heartbeat: Duration,
-    /// How long a guard waits for such a sign.
-    pub silence: Duration,
-    /// Between SIGTERM and SIGKILL.
-    pub grace: Duration,
-}
-
-impl GuardTiming {
-    /// Times that fit into a lease which is renewed at a third: an owner that stops has two thirds left, the
-    /// group ends within half.
-    pub fn for_lease(lease: Duration) -> Self {
-        Self {
-            heartbeat: lease / 12,
-            silence: lease / 3,
-            grace: (lease / 6).min(Duration::from_secs(5)),
-        }
-    }
-}
 
 /// Arguments of the hidden sub-command.
 #[derive(Debug, Clone, clap::Args)]
@@ -234,15 +211,5 @@ pub(crate) mod tests {
             .open("/proc/self/fd/3")
             .unwrap();
         std::process::exit(i32::from(run(&line.args, stdout.into())));
-    }
-
-    #[test]
-    fn silence_and_grace_end_before_the_rest_of_a_lease() {
-        for seconds in [1, 3, 30, 600] {
-            let lease = Duration::from_secs(seconds);
-            let timing = GuardTiming::for_lease(lease);
-            assert!(timing.silence + timing.grace < lease * 2 / 3, "{timing:?}");
-            assert!(timing.heartbeat * 3 <= timing.silence, "{timing:?}");
-        }
     }
 }

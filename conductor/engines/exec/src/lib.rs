@@ -17,7 +17,6 @@ mod api;
 mod api_servers;
 mod ca_files;
 pub mod guard;
-mod lines;
 mod monitor;
 mod options;
 mod outcome;
@@ -42,13 +41,13 @@ use magnum_driver_api::{
     ProgressSink, RandomSource, Shrinking, Task, UtilisationObservation,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, HealthSource, Problem};
+use magnum_engine_process::{GuardTiming, Secrets};
 use magnum_telemetry::field;
 use magnum_telemetry::trace::{self, TraceContext};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use self::ca_files::CaFiles;
-use self::guard::GuardTiming;
 use self::options::ExecSection;
 use self::outcome::Ended;
 use self::process::Run;
@@ -154,7 +153,7 @@ impl ExecDriver {
 
     /// Runs the program for one cluster, and returns the one result that it may have.
     async fn one<T: FromResult>(&self, call: OneCall<'_>) -> Result<T, DriverError> {
-        let mut transcript = Transcript::new(call.progress, [token(call.context)]);
+        let mut transcript = Transcript::new(call.progress, Secrets::of([token(call.context)]));
         let run = self.run(call.environment, call.request, call.limit, call.cancel);
         self.finish(run, &mut transcript).await?;
         match (transcript.outcome.take(), transcript.seen.is_empty()) {
@@ -230,7 +229,7 @@ impl ExecDriver {
         let checked = Ended {
             end: &end,
             who: &self.who,
-            last_stderr_line: transcript.last_stderr_line.as_deref(),
+            last_stderr_line: transcript.stderr.last_line(),
             limit,
         }
         .check();
@@ -247,7 +246,7 @@ impl ExecDriver {
         call: &str,
         clusters: &[ClusterRef],
     ) -> Result<ByCluster<T>, DriverError> {
-        let mut transcript = Transcript::new(&NoProgress, [None]);
+        let mut transcript = Transcript::new(&NoProgress, Secrets::default());
         let environment = self.environment([("MAGNUM_CALL", call)]);
         let request = protocol::look_request(call, clusters, &self.settings);
         // Nobody asks a look to stop half-way; dropping the future does.
@@ -290,7 +289,7 @@ impl ExecDriver {
         Ended {
             end: &process::End::Exited(0),
             who: &self.who,
-            last_stderr_line: transcript.last_stderr_line.as_deref(),
+            last_stderr_line: transcript.stderr.last_line(),
             limit: self.spec.timeout,
         }
         .silent()

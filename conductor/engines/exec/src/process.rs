@@ -1,7 +1,7 @@
 //! One run of a driver's program: started under a guard, fed, listened to, and gone when this returns.
 //!
 //! Guarantees: when [`Run::listen`] returns, or its future is dropped, no process of the program's group is
-//! left; at most [`MAX_OUTPUT`] bytes of its output are taken and at most [`MAX_LOGGED`] lines of its standard
+//! left; at most [`MAX_OUTPUT`] bytes of its output are taken and at most [`magnum_engine_process::MAX_LOGGED`] lines of its standard
 //! error reach the log. Not guaranteed: anything about processes that left the group by `setsid`.
 
 use std::ffi::OsString;
@@ -11,6 +11,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use magnum_driver_api::GuardProgram;
+use magnum_engine_process::{GuardTiming, Lines, MAX_ERROR_LINE, TooMuch};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -19,17 +20,12 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::guard::{GuardTiming, SIGNAL_BASE, SUB_COMMAND};
-use super::lines::{Lines, TooMuch};
+use super::guard::{SIGNAL_BASE, SUB_COMMAND};
 
 /// Bytes a program may print in one call.
 pub const MAX_OUTPUT: usize = 16 << 20;
 /// Bytes of one line.
 pub const MAX_LINE: usize = 1 << 20;
-/// Lines of standard error that are logged for one call.
-pub const MAX_LOGGED: usize = 1000;
-/// Bytes of one line of standard error.
-const MAX_ERROR_LINE: usize = 4 << 10;
 /// What is still in the pipes after the end is read at most this long: an escaped child may hold them open.
 const DRAIN: Duration = Duration::from_secs(2);
 

@@ -462,6 +462,7 @@ mod tests {
             operation: &operation,
             attempt: 2,
             time_left: Some(std::time::Duration::from_secs(90)),
+            objects: magnum_driver_api::SharedObjects::default(),
             progress: &magnum_driver_api::NoProgress,
             cancel: tokio_util::sync::CancellationToken::new(),
         };

@@ -18,7 +18,8 @@ use tokio::time::{sleep, timeout};
 
 use super::*;
 use magnum_driver_api::{
-    CaMaterial, Clock, Cloud, EngineOptions, EngineServices, Progress, ProgressSink, RandomSource, Task,
+    CaMaterial, Clock, Cloud, EngineOptions, EngineServices, Progress, ProgressSink, RandomSource, Shared,
+    SharedObjects, Task,
 };
 
 mod api;
@@ -80,6 +81,7 @@ fn driver_in(folder: &Path, body: &str, limit: Duration, grace: Duration) -> Exe
             certificates: Arc::new(Store),
             clock: Clock::default(),
             random: RandomSource::default(),
+            shared: Shared::default(),
         },
     };
     let mut driver = ExecDriver::new(host).unwrap();
@@ -146,6 +148,7 @@ impl Script {
             operation: &OperationId::new("o-1"),
             attempt: 1,
             time_left: None,
+            objects: SharedObjects::default(),
             progress,
             cancel: cancel.clone(),
         };
@@ -461,6 +464,7 @@ async fn observing_answers_for_each_cluster() {
         node_groups: Vec::new(),
         template: ClusterTemplate::new("t-1".into()),
         operation: None,
+        objects: SharedObjects::default(),
     });
     let seen = it.driver.observe(&clusters).await.unwrap();
     assert_eq!(
@@ -624,6 +628,7 @@ fn two_clusters() -> [ClusterRef; 2] {
         node_groups: vec![NodeGroup::new("g-1".into(), "g", uuid.into(), "p", "worker")],
         template: ClusterTemplate::new("t-1".into()),
         operation: None,
+        objects: SharedObjects::default(),
     })
 }
 
@@ -649,6 +654,7 @@ impl Script {
             operation: &OperationId::new("o-1"),
             attempt: 1,
             time_left: None,
+            objects: SharedObjects::default(),
             progress: &NoProgress,
             cancel: CancellationToken::new(),
         };

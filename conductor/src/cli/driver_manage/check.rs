@@ -7,19 +7,26 @@ use magnum_drivers::{DriverFolder, LoadError, LoadOutcome, MANIFEST_FILE, discov
 
 use super::Outcome;
 
-/// Checks every folder, and each folder in a directory of folders.
-pub(super) fn check(dirs: &[PathBuf], out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
-    let mut outcome = Outcome::Fine;
+/// Checks every folder, and each folder in a directory of folders. Returns those that a conductor would load.
+pub(super) fn check(
+    dirs: &[PathBuf],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<(Outcome, Vec<DriverFolder>)> {
+    let (mut outcome, mut good) = (Outcome::Fine, Vec::new());
     for checked in dirs.iter().flat_map(|dir| checks(dir)) {
         match checked {
-            Ok(folder) => print_good(&folder, out)?,
+            Ok(folder) => {
+                print_good(&folder, out)?;
+                good.push(folder);
+            }
             Err(error) => {
                 outcome = Outcome::Wrong;
                 print_problems(&error, err)?;
             }
         }
     }
-    Ok(outcome)
+    Ok((outcome, good))
 }
 
 fn checks(dir: &Path) -> Vec<LoadOutcome> {
@@ -80,7 +87,7 @@ mod tests {
 
     fn run(dir: &Path) -> (Outcome, String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let outcome = check(&[dir.to_owned()], &mut out, &mut err).unwrap();
+        let (outcome, _) = check(&[dir.to_owned()], &mut out, &mut err).unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (outcome, text(out), text(err))
     }

@@ -16,6 +16,7 @@ use tracing::Instrument as _;
 
 use super::{Run, permanent};
 use crate::metric_definitions as metric;
+use crate::operations::cluster_objects;
 use crate::operations::material::Material;
 use crate::operations::progress::Reporter;
 use crate::operations::request_context;
@@ -177,6 +178,12 @@ impl Run {
             operation: &self.operation.id,
             attempt: self.operation.attempts,
             time_left: material.time_left,
+            objects: cluster_objects::of_operation(
+                &self.services,
+                &self.lease,
+                self.operation.kind,
+                &self.over,
+            ),
             progress: &reporter,
             cancel: cancel.clone(),
         };

@@ -20,6 +20,14 @@ pub(in crate::periodic) struct ClaimedBatch<C> {
     renew: Renew,
     /// Until then no other conductor can claim the clusters, by the clock of this process.
     valid_until: Instant,
+    /// Cancelled when the batch is: what its looks still wait for is of no more use.
+    over: CancellationToken,
+}
+
+impl<C> Drop for ClaimedBatch<C> {
+    fn drop(&mut self) {
+        self.over.cancel();
+    }
 }
 
 impl<C: Claim> ClaimedBatch<C> {
@@ -33,7 +41,13 @@ impl<C: Claim> ClaimedBatch<C> {
             renew,
             // The claim was sent before now; the margin covers that.
             valid_until: Instant::now() + usable_part(lease),
+            over: CancellationToken::new(),
         }
+    }
+
+    /// Is cancelled when the batch is dropped.
+    pub(super) const fn over(&self) -> &CancellationToken {
+        &self.over
     }
 
     pub(super) fn uuids(&self) -> Vec<ClusterUuid> {

@@ -36,7 +36,7 @@ async fn done(
         match scene.call(driver, task, operation).await {
             Ok(report) => {
                 limits::check(&report)?;
-                return Ok(report);
+                return settled(scene, driver, report, deadline).await;
             }
             Err(DriverError::Transient(_)) if Instant::now() < deadline => {}
             Err(error) => bail!("{}: {error:?}", task.as_str()),
@@ -44,9 +44,33 @@ async fn done(
     }
 }
 
+/// What a call comes to that only begins the work: it is observed until it ends.
+async fn settled(
+    scene: &Scene,
+    driver: &dyn Driver,
+    mut report: DriverReport,
+    deadline: Instant,
+) -> Result<DriverReport> {
+    let mut now = scene.clone();
+    while report.cluster.status.is_some_and(ClusterStatus::is_in_progress) {
+        ensure!(Instant::now() < deadline, "still {:?}", report.cluster.status);
+        now.accept(report.clone());
+        let seen = driver.observe(&[now.look().await?]).await?;
+        let seen = seen.into_iter().next().context("nothing was seen")?;
+        let seen = seen
+            .result
+            .map_err(|error| anyhow::anyhow!("observe: {error:?}"))?;
+        limits::check(&seen)?;
+        report.cluster.status = seen.cluster.status.or(report.cluster.status);
+        report.cluster.status_reason = seen.cluster.status_reason;
+        report.node_groups.extend(seen.node_groups);
+    }
+    Ok(report)
+}
+
 /// A cluster that exists.
 async fn built(subject: &dyn Subject) -> Result<Scene> {
-    let mut scene = Scene::new();
+    let mut scene = subject.scene();
     let driver = subject.driver()?;
     let report = done(&scene, driver.as_ref(), Task::Create, &operation()).await?;
     scene.accept(report);
@@ -115,7 +139,7 @@ async fn killed(subject: &dyn Subject, scene: &Scene, task: Task<'_>, operation:
 every_subject! {
     /// The answer to the first may have been lost: the second has the same effects and says the same.
     async fn each_task_may_come_twice(subject: &dyn Subject) {
-        let mut scene = Scene::new();
+        let mut scene = subject.scene();
         let create = operation();
         let first = done(&scene, subject.driver()?.as_ref(), Task::Create, &create).await?;
         let effects = subject.effects(&scene.cluster.uuid).await?;
@@ -140,7 +164,7 @@ every_subject! {
 
     /// Killed in the middle of its work, by a conductor that dies: the next attempt goes on from there.
     async fn each_task_survives_being_killed_half_way(subject: &dyn Subject) {
-        let mut scene = Scene::new();
+        let mut scene = subject.scene();
         subject.slow_down(&mut scene)?;
         let create = operation();
         killed(subject, &scene, Task::Create, &create).await?;
@@ -165,7 +189,7 @@ every_subject! {
 
     /// Of a create that nobody finished, whose operation was given up: nothing must be left.
     async fn a_half_built_cluster_can_be_deleted(subject: &dyn Subject) {
-        let mut scene = Scene::new();
+        let mut scene = subject.scene();
         subject.slow_down(&mut scene)?;
         killed(subject, &scene, Task::Create, &operation()).await?;
         subject.mend(&mut scene)?;
@@ -173,7 +197,7 @@ every_subject! {
     }
 
     async fn deleting_a_missing_cluster_or_group_succeeds(subject: &dyn Subject) {
-        let mut never_built = Scene::new();
+        let mut never_built = subject.scene();
         delete(subject, &mut never_built).await?;
         let mut scene = built(subject).await?;
         delete(subject, &mut scene).await?;
@@ -191,7 +215,7 @@ every_subject! {
     /// Stopped within the time that a conductor may take which has lost its lease, and nothing goes on behind it: the
     /// next attempt may begin at once.
     async fn a_cancelled_call_ends_within_its_bound(subject: &dyn Subject) {
-        let mut scene = Scene::new();
+        let mut scene = subject.scene();
         subject.slow_down(&mut scene)?;
         let (driver, begun, cancel) = (subject.driver()?, Begun::default(), CancellationToken::new());
         let operation = operation();
@@ -214,7 +238,7 @@ every_subject! {
 
     /// It ends the operation with the driver to blame; trying it again would bring the same.
     async fn garbage_is_a_permanent_error_and_leaves_a_cluster_that_can_be_deleted(subject: &dyn Subject) {
-        let mut scene = Scene::new();
+        let mut scene = subject.scene();
         subject.break_down(&mut scene, Fault::Garbage)?;
         let outcome = scene.call(subject.driver()?.as_ref(), Task::Create, &operation()).await;
         ensure!(matches!(&outcome, Err(DriverError::Permanent(reason)) if !reason.is_empty()), "{outcome:?}");
@@ -223,7 +247,7 @@ every_subject! {
     }
 
     async fn a_report_over_the_limits_is_not_accepted_and_names_its_field(subject: &dyn Subject) {
-        let mut scene = Scene::new();
+        let mut scene = subject.scene();
         subject.break_down(&mut scene, Fault::OverLimit)?;
         let driver = subject.driver()?;
         let outcome = scene.call(driver.as_ref(), Task::Create, &operation()).await;
@@ -249,9 +273,9 @@ every_subject! {
     /// Nothing new is seen of a cluster that is complete, and nothing is made up about others.
     async fn observation_covers_the_requested_clusters_and_changes_nothing(subject: &dyn Subject) {
         let mut scene = built(subject).await?;
-        let strange = Scene::new();
+        let strange = subject.scene();
         let before = subject.effects(&scene.cluster.uuid).await?;
-        let refs = [scene.look(), strange.look()];
+        let refs = [scene.look().await?, strange.look().await?];
         let seen = subject.driver()?.observe(&refs).await?;
         for one in &seen {
             ensure!(refs.iter().any(|asked| asked.cluster.uuid == one.cluster), "{one:?}");
@@ -269,10 +293,10 @@ every_subject! {
     /// A driver without the capability says so: its clusters keep the health that somebody else wrote.
     async fn health_covers_the_requested_clusters_and_changes_nothing(subject: &dyn Subject) {
         let mut scene = built(subject).await?;
-        let strange = Scene::new();
+        let strange = subject.scene();
         let before = subject.effects(&scene.cluster.uuid).await?;
         let driver = subject.driver()?;
-        let refs = [scene.look(), strange.look()];
+        let refs = [scene.look().await?, strange.look().await?];
         let seen = driver.health(&refs).await;
         if driver.info().capabilities.health {
             let seen = seen?;
@@ -347,10 +371,10 @@ every_subject! {
     /// A driver without the capability says so.
     async fn utilisation_covers_the_requested_clusters_and_changes_nothing(subject: &dyn Subject) {
         let mut scene = built(subject).await?;
-        let strange = Scene::new();
+        let strange = subject.scene();
         let before = subject.effects(&scene.cluster.uuid).await?;
         let driver = subject.driver()?;
-        let refs = [scene.look(), strange.look()];
+        let refs = [scene.look().await?, strange.look().await?];
         let seen = driver.utilisation(&refs).await;
         if driver.info().capabilities.monitor {
             let seen = seen?;
@@ -372,7 +396,7 @@ every_subject! {
     /// Clusters of one driver do not wait for each other, and do not meet.
     async fn clusters_beside_each_other_do_not_mix(subject: &dyn Subject) {
         let driver: Arc<dyn Driver> = subject.driver()?;
-        let mut scenes: Vec<Scene> = (0..4).map(|_| Scene::new()).collect();
+        let mut scenes: Vec<Scene> = (0..4).map(|_| subject.scene()).collect();
         for (number, scene) in scenes.iter_mut().enumerate() {
             scene.worker().node_count = i32::try_from(number)?;
         }
@@ -406,12 +430,13 @@ impl Scene {
         }
     }
 
-    fn look(&self) -> ClusterRef {
-        ClusterRef {
+    async fn look(&self) -> Result<ClusterRef> {
+        Ok(ClusterRef {
             cluster: self.cluster.clone(),
             node_groups: self.groups.clone(),
             template: self.template.clone(),
             operation: None,
-        }
+            objects: self.objects().await?,
+        })
     }
 }

@@ -12,7 +12,7 @@ use magnum_common::ids::ClusterUuid;
 use magnum_conductor::drivers::Loaded;
 use magnum_config::Settings;
 use magnum_driver_api::{
-    Clock, Cloud, Driver, EngineOptions, EngineServices, GuardProgram, NoCertificates, RandomSource,
+    Clock, Cloud, Driver, EngineOptions, EngineServices, GuardProgram, NoCertificates, RandomSource, Shared,
 };
 use magnum_tests::oslo_peer::tool;
 use magnum_tests::process::built;
@@ -152,6 +152,7 @@ impl Subject for Shipped {
             certificates: Arc::new(NoCertificates),
             clock: Clock::default(),
             random: RandomSource::default(),
+            shared: Shared::default(),
         };
         let loaded = Loaded::from_folders(&[self.folder.join("drivers")], &services);
         ensure!(loaded.failed().is_empty(), "{:?}", loaded.failed());

@@ -1,25 +1,37 @@
 //! A cluster, and what may be asked of a driver for it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use async_trait::async_trait;
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid, OperationId, RequestId, TemplateUuid};
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup, RebootType};
 use magnum_driver_api::{
     ApiCall, ApiReply, Driver, DriverCall, DriverError, DriverReport, NoProgress, Nodes, ProgressSink,
-    Shrinking, Task, limits,
+    SharedObjects, Shrinking, Task, limits,
 };
 use magnum_drivers::{ApiMethod, Capabilities};
 use tokio_util::sync::CancellationToken;
 
 /// One cluster with the rows around it, as they are when a driver is called.
+#[derive(Clone)]
 pub struct Scene {
     pub cluster: Cluster,
     pub groups: Vec<NodeGroup>,
     pub template: ClusterTemplate,
     /// What an upgrade goes to.
     pub newer: ClusterTemplate,
+    /// Where a driver finds the rows that reads them itself.
+    pub rows: Option<Arc<dyn Rows>>,
+}
+
+/// Rows of a database.
+#[async_trait]
+pub trait Rows: Send + Sync {
+    /// Those of the scene as it is now.
+    async fn of(&self, scene: &Scene) -> Result<SharedObjects>;
 }
 
 /// What is asked for: the rows are changed first, as the conductor does, then comes the call.
@@ -163,6 +175,7 @@ impl Scene {
             groups: Vec::new(),
             template: old,
             newer,
+            rows: None,
         };
         scene.groups = vec![
             scene.group("default-master", "master", 1),
@@ -238,11 +251,23 @@ impl Scene {
     ) -> Result<DriverReport, DriverError> {
         let context = context();
         let call = DriverCall {
+            objects: self.objects().await?,
             progress,
             cancel: cancel.clone(),
             ..self.about(task, operation, &context)
         };
         driver.carry_out(&call).await
+    }
+
+    /// The rows of the scene, for a driver that reads them itself.
+    pub async fn objects(&self) -> Result<SharedObjects, DriverError> {
+        match &self.rows {
+            None => Ok(SharedObjects::default()),
+            Some(rows) => rows
+                .of(self)
+                .await
+                .map_err(|error| DriverError::Permanent(format!("no rows: {error}"))),
+        }
     }
 
     /// Which nodes go when the default worker group shrinks to what its row says.
@@ -282,6 +307,7 @@ impl Scene {
             operation,
             attempt: 1,
             time_left: Some(Duration::from_secs(300)),
+            objects: SharedObjects::default(),
             progress: &NoProgress,
             cancel: CancellationToken::new(),
         }

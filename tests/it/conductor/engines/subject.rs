@@ -29,6 +29,11 @@ pub trait Subject: Send + Sync {
     /// A new driver over the same world: what a conductor has that was started again.
     fn driver(&self) -> Result<Arc<dyn Driver>>;
 
+    /// A cluster of which nothing exists yet.
+    fn scene(&self) -> Scene {
+        Scene::new()
+    }
+
     /// What exists of a cluster, name by name with its content; nothing when it is gone. Looks at the world itself.
     async fn effects(&self, cluster: &ClusterUuid) -> Result<BTreeMap<String, String>>;
 
@@ -62,6 +67,11 @@ macro_rules! every_subject {
             #[tokio::test(flavor = "multi_thread")]
             async fn ansible() -> Result<()> {
                 on(&crate::conductor::engines::exec::Shipped::ansible()?).await
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn python() -> Result<()> {
+                on(&crate::conductor::engines::python::Plugin::new()?).await
             }
         }
     )+ };

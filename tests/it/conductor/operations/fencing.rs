@@ -7,7 +7,7 @@ use magnum_conductor::operations::State;
 use magnum_tests::fake_driver::{Act, Gate, built};
 use magnum_tests::{TestDatabase, on_every_database, wait};
 
-use super::world::{World, create};
+use super::world::{World, create, delete};
 
 on_every_database! {
     async fn a_worker_that_lost_its_lease_writes_nothing(database: TestDatabase) {
@@ -42,6 +42,52 @@ on_every_database! {
         let row = world.reaches(&operation, State::Succeeded).await;
         assert_eq!(row.lease_epoch, 3);
         assert_eq!(world.cluster(&uuid).await.unwrap().stack_id.as_deref(), Some("fresh"));
+    }
+
+    async fn what_a_driver_saves_is_seen_at_once_and_refused_after_its_lease_is_lost(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let (saved, stale) = (Gate::new(), Gate::new());
+        let late = Act::Deaf(stale.clone(), Box::new(Act::Save("https://late", Box::new(Act::Panic))));
+        let early = Act::Deaf(saved.clone(), Box::new(late));
+        world.driver.then(Act::Save("https://early", Box::new(early)));
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let operation = world.record(asked).await;
+        let _one = world.conductor("one");
+        saved.entered().await;
+        let address = world.cluster(&uuid).await.unwrap().api_address;
+        assert_eq!(address.as_deref(), Some("https://early"), "while the driver is still at work");
+        saved.open();
+        stale.entered().await;
+        database.execute(&format!(
+            "UPDATE conductor_operation SET owner = 'somebody', lease_epoch = lease_epoch + 1 \
+             WHERE uuid = '{operation}'")).await.unwrap();
+        stale.open();
+        wait::until("the late write to be refused", Duration::from_secs(10), async || {
+            let end = world.driver.calls()[0].end;
+            if end == "revoked" { Ok(()) } else { Err(end) }
+        }).await.unwrap();
+        assert_eq!(world.cluster(&uuid).await.unwrap().api_address.as_deref(), Some("https://early"));
+        database.execute(&format!(
+            "UPDATE conductor_operation SET lease_expires_ms = 0 WHERE uuid = '{operation}'")).await.unwrap();
+        world.reaches(&operation, State::Succeeded).await;
+    }
+
+    async fn a_driver_saves_nothing_after_the_deletion_of_its_cluster_was_accepted(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let gate = Gate::new();
+        world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Save("https://late", Box::new(Act::Panic)))));
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let creating = world.record(asked).await;
+        let conductor = world.conductor("one");
+        gate.entered().await;
+        let deleting = world.record(delete(&uuid)).await;
+        conductor.wake();
+        gate.open();
+        world.reaches(&creating, State::Cancelled).await;
+        assert_eq!(world.driver.calls()[0].end, "revoked");
+        world.reaches(&deleting, State::Succeeded).await;
     }
 
     async fn a_lost_lease_stops_the_driver(database: TestDatabase) {

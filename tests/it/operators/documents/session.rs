@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use magnum_tests::builders::ConfigFile;
 use magnum_tests::ports::free_port;
 use magnum_tests::process::{Launch, Program, Ready, built};
+use magnum_tests::python_plugin;
 use magnum_tests::run_dir::run_dir;
 use magnum_tests::{TestDatabase, rabbitmq};
 
@@ -24,6 +25,9 @@ const PROGRAMS: [&str; 8] = [
     "magnum-policy",
     "magnum-status",
 ];
+
+/// Documents write to these; a session has its own.
+const FOLDERS_OF_THE_MACHINE: [&str; 3] = ["/tmp/", "/etc/magnum/", "/opt/"];
 
 /// One reader.
 pub struct Session {
@@ -45,12 +49,21 @@ impl Session {
         let (api, admin) = (free_port()?, free_port()?);
         let checkout = folder.join("checkout");
         let drivers = folder.join("etc/magnum/drivers");
-        for made in ["bin", "home/.magnum", "tmp", "etc/magnum/drivers", "checkout"] {
+        for made in [
+            "bin",
+            "home/.magnum",
+            "tmp",
+            "opt",
+            "etc/magnum/drivers",
+            "checkout",
+        ] {
             fs::create_dir_all(folder.join(made))?;
         }
         for program in PROGRAMS {
             symlink(built(program)?, folder.join("bin").join(program))?;
         }
+        // An environment with Magnum's library, and beside it the tests' own package.
+        symlink(python_plugin::venv()?, folder.join("opt/magnum"))?;
         // The shell finds `~/.magnum/magnum.conf` as an operator's finds `/etc/magnum/magnum.conf`.
         ConfigFile::for_test(&database.url(), &vhost.transport_url(), &folder)
             .set("api", "port", api)
@@ -128,9 +141,10 @@ impl Session {
     pub async fn shell(&mut self, text: &str) -> Result<String> {
         // Documents write to folders of the machine, tests to those of their own.
         let own = |folder: &str| format!("{}{folder}", self.folder.display());
-        let text = text
-            .replace("/tmp/", &own("/tmp/"))
-            .replace("/etc/magnum/", &own("/etc/magnum/"));
+        let mut text = text.to_owned();
+        for folder in FOLDERS_OF_THE_MACHINE {
+            text = text.replace(folder, &own(folder));
+        }
         let here = self.folder.join("here");
         let script = format!(
             "exec 2>&1\n{text}\nended=$?\npwd > {}\nexit $ended",
@@ -139,7 +153,8 @@ impl Session {
         let shell = self.start("bash", "bash").args(["-o", "pipefail", "-c", &script]);
         let printed = shell.output().await?;
         self.place = PathBuf::from(fs::read_to_string(&here)?.trim_end());
-        Ok(printed.replace(&own("/tmp/"), "/tmp/"))
+        let back = |printed: String, folder: &&str| printed.replace(&own(folder), folder);
+        Ok(FOLDERS_OF_THE_MACHINE.iter().fold(printed, back))
     }
 
     /// A program about to be started as the shell would start it.
@@ -156,7 +171,10 @@ impl Session {
                 launch = launch.env(variable, given);
             }
         }
-        launch.env("HOME", self.folder.join("home"))
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("python_drivers");
+        launch
+            .env("PYTHONPATH", package)
+            .env("HOME", self.folder.join("home"))
     }
 
     /// Starts a service and waits until it is ready.

@@ -1,0 +1,138 @@
+//! A driver that is a Python package: the tests' own, in the environment of the Python peers, adopted as an operator would.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::oslo_peer::python;
+use crate::process::Launch;
+
+/// The package's driver that builds folders.
+pub const DRIVER: &str = "test_folders_v1";
+
+/// The package, with a world of its own to build in.
+#[derive(Debug, Clone)]
+pub struct PythonPlugin {
+    /// Folders of adopted drivers, for `[drivers] driver_path`.
+    pub drivers: PathBuf,
+    /// What the driver builds.
+    pub built: PathBuf,
+    /// `[python] runtime_directory`.
+    pub runtime: PathBuf,
+}
+
+impl PythonPlugin {
+    /// In `folder`, with nothing adopted yet.
+    pub fn new(folder: &Path) -> Result<Self> {
+        let plugin = Self {
+            drivers: folder.join("drivers"),
+            built: folder.join("built"),
+            runtime: folder.join("run"),
+        };
+        for folder in [&plugin.drivers, &plugin.built, &plugin.runtime] {
+            fs::create_dir_all(folder)?;
+        }
+        Ok(plugin)
+    }
+
+    /// The same, with [`DRIVER`] adopted.
+    pub async fn adopted(folder: &Path) -> Result<Self> {
+        let plugin = Self::new(folder)?;
+        let drivers = plugin.drivers.display().to_string();
+        let adopt = plugin.manage(&[
+            "adopt",
+            "--python",
+            &venv()?,
+            "--into",
+            &drivers,
+            "--driver",
+            DRIVER,
+        ])?;
+        let finished = adopt.finish().await?;
+        anyhow::ensure!(finished.status.success(), "{finished:?}");
+        Ok(plugin)
+    }
+
+    /// `magnum-driver-manage` with these arguments, about to be run where the package is found.
+    pub fn manage(&self, args: &[&str]) -> Result<Launch> {
+        let mut launch = Launch::program("magnum-driver-manage")?.args(args);
+        for (name, value) in self.environment() {
+            launch = launch.env(name, value);
+        }
+        Ok(launch)
+    }
+
+    /// Variables that a conductor needs, so that its plug-in host finds the package and this world.
+    pub fn environment(&self) -> [(&'static str, String); 2] {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("python_drivers");
+        [
+            ("PYTHONPATH", package.display().to_string()),
+            ("MAGNUM_TEST_BUILT", self.built.display().to_string()),
+        ]
+    }
+
+    /// An interpreter that finds the package whatever environment its parent has: for engines inside of a test.
+    pub fn interpreter(&self) -> Result<PathBuf> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let [package, built] = self.environment();
+        let path = self.drivers.with_file_name("python");
+        let text = format!(
+            "#!/bin/sh\n{}={:?} {}={:?} exec {:?} \"$@\"\n",
+            package.0,
+            package.1,
+            built.0,
+            built.1,
+            python()?
+        );
+        let draft = path.with_extension("new");
+        fs::write(&draft, text)?;
+        fs::set_permissions(&draft, fs::Permissions::from_mode(0o755))?;
+        fs::rename(draft, &path)?;
+        Ok(path)
+    }
+
+    /// The files of a cluster, by name, with their content.
+    pub fn effects(&self, cluster: &str) -> Result<BTreeMap<String, String>> {
+        let mut found = BTreeMap::new();
+        read(&self.built.join(cluster), "", &mut found)?;
+        Ok(found)
+    }
+
+    /// How many nodes a cluster has.
+    pub fn nodes(&self, cluster: &str) -> Result<usize> {
+        let effects = self.effects(cluster)?;
+        Ok(effects.keys().filter(|name| name.contains("/node-")).count())
+    }
+
+    /// The processes of a call that hangs, once it does.
+    pub fn pids(&self, cluster: &str) -> Result<Vec<u32>> {
+        let path = self.built.join(format!("pids-{cluster}"));
+        let text = fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;
+        text.split(' ').map(|pid| Ok(pid.parse()?)).collect()
+    }
+}
+
+/// The environment of the Python peers.
+pub fn venv() -> Result<String> {
+    let python = python()?;
+    let folder = python.parent().and_then(Path::parent).context("bin/python")?;
+    Ok(folder.display().to_string())
+}
+
+fn read(folder: &Path, name: &str, found: &mut BTreeMap<String, String>) -> Result<()> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Ok(());
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = format!("{name}/{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            read(&entry.path(), &name, found)?;
+        } else {
+            found.insert(name, fs::read_to_string(entry.path())?);
+        }
+    }
+    Ok(())
+}
