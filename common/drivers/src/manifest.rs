@@ -27,7 +27,7 @@
 //! interpreter = "/opt/magnum/bin/python"  # of the environment that the package is installed in
 //! entry_point = "k8s_v1"   # its name in the group magnum.drivers; unsaid: the driver's name
 //! timeout = 3600           # seconds per call
-//! observe_timeout = 60     # seconds per look at one cluster
+//! observe_timeout = 60     # seconds per look at one cluster, and in which those of a batch begin
 //! observe_batch = 50       # clusters that one process looks at
 //! memory_mib = 4096        # address space of a process; unsaid: no limit
 //! open_files = 1024        # open files of a process
@@ -44,9 +44,11 @@
 //! one. Unknown keys are mistakes, since a misspelt capability would otherwise silently be false.
 
 mod api;
+mod exec;
 mod fields;
 mod python;
 mod reader;
+mod time_limits;
 
 use std::fmt;
 use std::path::PathBuf;

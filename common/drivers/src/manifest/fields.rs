@@ -1,21 +1,16 @@
 //! The sections of a manifest and what is allowed in them.
 
-use std::time::Duration;
-
 use semver::Version;
 use serde_json::{Map, Value};
 use toml::de::DeTable;
 
 use super::reader::{At, Problems, Section};
-use super::{EngineSpec, ExecSpec, HealthSource, Manifest, Reading, api, python};
+use super::{EngineSpec, Manifest, Reading, api, exec, python};
 use crate::info::{Capabilities, ClusterType, DriverInfo, MasterSizeRule};
 
 /// Longest texts the columns take.
 const LONGEST_NAME: usize = 255;
 const LONGEST_VERSION: usize = 64;
-
-pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
-pub(super) const DEFAULT_OBSERVE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reads as much as can be read.
 pub(super) fn read(text: &str) -> Reading {
@@ -256,7 +251,7 @@ fn engine(
         }
     }
     match name {
-        "exec" => exec(root, capabilities, problems),
+        "exec" => exec::spec(root, capabilities, problems),
         "python" => (python::spec(root, identity.name.as_deref(), problems), None),
         _ => {
             let settings = settings(root, text, name, problems);
@@ -300,89 +295,6 @@ fn json(value: toml::Value) -> Value {
         toml::Value::Array(items) => Value::Array(items.into_iter().map(json).collect()),
         toml::Value::Table(table) => Value::Object(json_table(table)),
     }
-}
-
-pub(super) const SECONDS: (&str, &str) = ("second", "seconds");
-
-fn exec(
-    root: &Section<'_>,
-    capabilities: &Capabilities,
-    problems: &mut Problems<'_>,
-) -> (Option<EngineSpec>, Option<At<String>>) {
-    root.require("exec", "[exec] with program = \"driver.py\"", problems);
-    let Some(section) = root.table("exec", problems) else {
-        return (None, None);
-    };
-    section.only(
-        &[
-            "program",
-            "timeout",
-            "observe_timeout",
-            "observe_batch",
-            "env",
-            "ca_files",
-            "health",
-        ],
-        problems,
-    );
-    section.require("program", "program = \"driver.py\"", problems);
-    let timeout = section.count("timeout", SECONDS, problems);
-    let observe_timeout = section.count("observe_timeout", SECONDS, problems);
-    let observe_batch = section.count("observe_batch", ("cluster", "clusters"), problems);
-    let ca_files = section.flag("ca_files", problems);
-    let health = health_source(&section, capabilities, problems);
-    let mut env = Vec::new();
-    for at in section.texts("env", problems).unwrap_or_default() {
-        if at.value.is_empty() || at.value.contains(['=', '\0']) {
-            problems.add(
-                at.offset,
-                format!("'{}' is not the name of an environment variable", at.value),
-            );
-        }
-        env.push(at.value);
-    }
-    let Some(program) = section.text("program", problems) else {
-        return (None, None);
-    };
-    let spec = ExecSpec {
-        program: program.value.clone(),
-        timeout: timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs),
-        observe_timeout: observe_timeout.map_or(DEFAULT_OBSERVE_TIMEOUT, Duration::from_secs),
-        observe_batch: observe_batch.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
-        env,
-        ca_files: ca_files.unwrap_or(false),
-        health,
-    };
-    (Some(EngineSpec::Exec(spec)), Some(program))
-}
-
-fn health_source(
-    section: &Section<'_>,
-    capabilities: &Capabilities,
-    problems: &mut Problems<'_>,
-) -> HealthSource {
-    let Some(at) = section.text("health", problems) else {
-        return HealthSource::default();
-    };
-    let Some((_, source)) = HealthSource::ALL.iter().find(|(word, _)| *word == at.value) else {
-        let words: Vec<_> = HealthSource::ALL.iter().map(|(word, _)| *word).collect();
-        problems.add(
-            at.offset,
-            format!(
-                "'{}' is not a value of 'health': use {}",
-                at.value,
-                words.join(" or ")
-            ),
-        );
-        return HealthSource::default();
-    };
-    if !capabilities.health {
-        problems.add(
-            at.offset,
-            "'health' has no meaning for a driver without health = true in [capabilities]",
-        );
-    }
-    *source
 }
 
 #[cfg(test)]

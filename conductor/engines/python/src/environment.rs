@@ -13,7 +13,6 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use super::messages::Ready;
 use super::options::PythonSection;
 use super::zygote::{Settings, Zygote};
 
@@ -74,8 +73,8 @@ enum State {
 pub struct Worker<'a> {
     /// The connection.
     pub connection: Connection,
-    /// Which library it has.
-    pub about: Ready,
+    /// What forked it. Its folder has those of its calls, so it stays as long as they run.
+    pub zygote: Arc<Zygote>,
     _permit: Option<SemaphorePermit<'a>>,
 }
 
@@ -121,7 +120,7 @@ impl Environment {
                 Ok(connection) => {
                     return Ok(Worker {
                         connection,
-                        about: zygote.about.clone(),
+                        zygote,
                         _permit: permit,
                     });
                 }

@@ -88,7 +88,7 @@ impl PythonDriver {
             worker = self.environment.worker() => worker?,
             () = call.cancel.cancelled() => return Err(DriverError::Cancelled),
         };
-        let manifest = worker.about.objects.clone();
+        let manifest = worker.zygote.about.objects.clone();
         let method = Method::of(call, &manifest)?;
         let cluster = request::object(call.cluster, &[], &manifest)?;
         let mut view = View::of_task(call.cluster, &call.task);

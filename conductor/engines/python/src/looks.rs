@@ -1,7 +1,9 @@
 //! Looks at clusters: several share a worker, one after the other.
 //!
 //! No look ends an operation: what a driver raises of a cluster leaves that as it is. A worker that hangs or ends takes the
-//! look with it that it was at; the others go on in a new one.
+//! look with it that it was at; the others go on in a new one. All of them together begin within the time of one look, so
+//! that clouds which do not answer hold up nobody for longer than twice that; those that are left are looked at again
+//! later.
 
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::{HealthStatus, StringMap};
@@ -10,6 +12,7 @@ use magnum_engine_process::StderrLog;
 use magnum_telemetry::field;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -39,7 +42,16 @@ impl PythonDriver {
         let mut looks = Vec::with_capacity(clusters.len());
         let mut log = StderrLog::default();
         let mut worker: Option<Worker<'_>> = None;
+        let begun = Instant::now();
         for (number, one) in clusters.iter().enumerate() {
+            if begun.elapsed() > self.spec.observe_timeout {
+                tracing::warn!(
+                    { field::DRIVER } = self.info.name,
+                    left = clusters.len() - number,
+                    "looks at clusters take so long that some are left for the next round"
+                );
+                break;
+            }
             let mut at_work = match worker.take() {
                 Some(worker) => worker,
                 None => self.environment.worker().await?,
@@ -62,6 +74,9 @@ impl PythonDriver {
                 end(at_work, &mut log).await;
             }
         }
+        if let Some(worker) = worker {
+            end(worker, &mut log).await;
+        }
         Ok(looks)
     }
 
@@ -75,7 +90,7 @@ impl PythonDriver {
         log: &mut StderrLog,
     ) -> (Result<(View, Value), DriverError>, bool) {
         let mut view = View::new(&one.cluster);
-        let cluster = match request::object(&one.cluster, &[], &worker.about.objects) {
+        let cluster = match request::object(&one.cluster, &[], &worker.zygote.about.objects) {
             Ok(cluster) => cluster,
             Err(error) => return (Err(error), true),
         };

@@ -1,7 +1,7 @@
 //! A zygote: the process of a Python environment that has imported its drivers and forks a worker for each connection.
 //!
-//! It ends when this is dropped: its standard input closes. The kernel kills it when the thread that waits for it ends,
-//! which only happens with this whole process. Calls that run at its end are not disturbed.
+//! It is killed when this is dropped, ready or not. The kernel kills it when the thread that waits for it ends, which only
+//! happens with this whole process. Calls that run at its end are not disturbed.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use magnum_drivers::PythonSpec;
 use magnum_engine_process::{Level, Lines, MAX_ERROR_LINE, StderrLog};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
@@ -46,9 +47,22 @@ pub struct Zygote {
     /// What it said of itself.
     pub about: Ready,
     folder: RuntimeFolder,
+    process: Process,
+}
+
+/// A process that is killed when this is dropped.
+struct Process {
+    handle: OwnedFd,
     ended: watch::Receiver<Option<ExitStatus>>,
-    /// Its end is the zygote's.
+    /// A zygote that serves ends with it.
     _stdin: ChildStdin,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Names this very process, whoever has its number by now. An error means that it has ended.
+        let _ = pidfd_send_signal(&self.handle, Signal::KILL);
+    }
 }
 
 impl Zygote {
@@ -69,10 +83,9 @@ impl Zygote {
             })?;
         let started = spawn(command(settings, &folder)).await;
         let Started {
-            stdin,
+            mut process,
             stdout,
             stderr,
-            mut ended,
         } = started.map_err(|error| format!("cannot start {interpreter}: {error}"))?;
         let last_line = log_stderr(stderr, &interpreter);
         let mut lines = Lines::new(Receiver::from_owned_fd(stdout).ok(), LONGEST_READY, LONGEST_READY);
@@ -80,7 +93,8 @@ impl Zygote {
             Ok(Ok(Some(line))) => line,
             Ok(_) => {
                 // The pipe closes a moment before the process has ended.
-                let status = ended
+                let status = process
+                    .ended
                     .wait_for(Option::is_some)
                     .await
                     .ok()
@@ -107,8 +121,7 @@ impl Zygote {
         Ok(Self {
             about,
             folder,
-            ended,
-            _stdin: stdin,
+            process,
         })
     }
 
@@ -119,7 +132,7 @@ impl Zygote {
 
     /// Whether it forks no more.
     pub fn has_ended(&self) -> bool {
-        self.ended.borrow().is_some()
+        self.process.ended.borrow().is_some()
     }
 }
 
@@ -160,10 +173,9 @@ fn config_arguments(files: &[PathBuf]) -> Vec<OsString> {
 }
 
 struct Started {
-    stdin: ChildStdin,
+    process: Process,
     stdout: OwnedFd,
     stderr: OwnedFd,
-    ended: watch::Receiver<Option<ExitStatus>>,
 }
 
 /// Starts a process from a thread that lives as long as it does: the kernel kills the process when the thread ends.
@@ -181,7 +193,7 @@ async fn spawn(mut command: Command) -> io::Result<Started> {
                     return;
                 }
             };
-            // Without a listener the pipes close here, and the process ends.
+            // Without a listener the process is killed here.
             let _ = tell.send(Ok(started));
             // An error means that there is no such process.
             let end = child.wait().unwrap_or_default();
@@ -195,11 +207,18 @@ fn pipes(mut child: Child, ended: watch::Receiver<Option<ExitStatus>>) -> io::Re
     let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
         return Err(io::Error::other("the process has no pipes"));
     };
+    // Its number is its own as long as nobody has waited for it.
+    let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let number = number.ok_or_else(|| io::Error::other("the process has no number"))?;
+    let process = Process {
+        handle: pidfd_open(number, PidfdFlags::empty())?,
+        ended,
+        _stdin: stdin,
+    };
     let started = Started {
-        stdin,
+        process,
         stdout: stdout.into(),
         stderr: stderr.into(),
-        ended,
     };
     Ok((child, started))
 }

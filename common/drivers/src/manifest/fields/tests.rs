@@ -1,6 +1,9 @@
 //! Every kind of mistake, with its line and words.
 
+use std::time::Duration;
+
 use super::*;
+use crate::manifest::{ExecSpec, HealthSource};
 
 const GOOD: &str = r#"[driver]
 name = "disk"
@@ -93,7 +96,7 @@ fn omitted_manifest_fields_have_defaults() {
     };
     assert_eq!(
         (exec.timeout, exec.observe_timeout),
-        (DEFAULT_TIMEOUT, DEFAULT_OBSERVE_TIMEOUT)
+        (Duration::from_secs(3600), Duration::from_secs(60))
     );
     assert_eq!(exec.observe_batch, None);
     assert!(exec.env.is_empty());

@@ -43,10 +43,10 @@ def test_closing_the_pipe_of_the_guard_cancels_the_call(shared_host: Host) -> No
 
 
 def test_a_conductor_that_hangs_loses_its_calls(tmp_path: Path) -> None:
-    host = Host(tmp_path, silence_ms=300)
+    host = Host(tmp_path, silence_ms=1500)
     host.ready()
     connection, pids = hanging(host)
-    for _ in range(10):
+    for _ in range(20):
         os.write(connection.alive, b".")
         signal.sigtimedwait([], 0.1)
     assert all(runs(pid) for pid in pids), "the conductor was alive"
