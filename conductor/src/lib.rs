@@ -4,6 +4,7 @@
 //! [`operations`] claim it and walk it through its steps, [`workflows`] say which steps and call [`drivers`].
 //! Each of these knows the ones after it and none before. [`store`] writes Magnum's tables for them, and
 //! [`notifications`] tells other services. [`objects_rpc`] answers what needs no operation: methods of Magnum's objects.
+//! [`certificates`] and [`trusts`] are what a cluster has elsewhere.
 
 pub mod app;
 pub mod certificates;
@@ -19,4 +20,5 @@ pub mod periodic;
 pub mod rpc;
 pub mod seal;
 pub mod store;
+pub mod trusts;
 pub mod workflows;

@@ -11,6 +11,7 @@ pub mod key_pool;
 mod polling;
 pub mod service_heartbeat;
 pub mod status_sync;
+pub mod trust_removal;
 pub mod utilisation;
 
 use std::time::Duration;

@@ -3,7 +3,21 @@
 {"do": "read", "files": [...], "options": [[section, name], ...]} answers one text per option, null where it is
 not set, and false where no such option exists.
 """
+import importlib.util
+import pathlib
+
 import peer
+
+RUN = pathlib.Path(__file__).parent.parent / '.run'
+
+
+def trust_of_magnum_22():
+    """Magnum's module with the options of [trust], which 23 has not any more."""
+    path = RUN / 'magnum-22' / 'magnum' / 'conf' / 'trust.py'
+    spec = importlib.util.spec_from_file_location('magnum_22_trust', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def registered():
@@ -40,6 +54,7 @@ def registered():
         conf.register_opt(entry['opt'])
     for name, group in known._groups.items():
         conf.register_opts([entry['opt'] for entry in group._opts.values()], group=name)
+    trust_of_magnum_22().register_opts(conf)
     return conf
 
 

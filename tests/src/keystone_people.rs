@@ -196,6 +196,7 @@ impl People {
     }
 }
 
-fn unique(kind: &str) -> String {
+/// A name that nobody has.
+pub fn unique(kind: &str) -> String {
     format!("{kind}-{}", uuid::Uuid::new_v4().simple())
 }

@@ -70,6 +70,7 @@ pub mod run_dir;
 pub mod server;
 pub mod sweep;
 pub mod tls_front;
+pub mod trustee_domain;
 pub mod wait;
 
 pub use databases::{Backend, TestDatabase};

@@ -113,6 +113,18 @@ impl OpenStack {
         )
     }
 
+    /// The service user, as options of `[keystone_auth]`.
+    pub fn service_user(&self) -> [(&'static str, String); 6] {
+        [
+            ("auth_url", self.keystone_url()),
+            ("auth_type", "password".to_owned()),
+            ("username", "magnum".to_owned()),
+            ("password", PASSWORD.to_owned()),
+            ("project_name", "service".to_owned()),
+            ("user_domain_name", "Default".to_owned()),
+        ]
+    }
+
     /// The same as options of a `magnum.conf`, with Keystone behind `keystone` and Barbican's endpoint of `region`.
     pub fn options(&self, keystone: SocketAddr, region: &str) -> Vec<(&'static str, &'static str, String)> {
         vec![

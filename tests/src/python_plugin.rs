@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 
 use crate::oslo_peer::python;
 use crate::process::Launch;
+use crate::run_dir::base;
 
 /// The package's driver that builds folders.
 pub const DRIVER: &str = "test_folders_v1";
@@ -21,6 +22,18 @@ pub struct PythonPlugin {
     pub built: PathBuf,
     /// `[python] runtime_directory`.
     pub runtime: PathBuf,
+    /// Whose library the package has.
+    pub library: Library,
+}
+
+/// A release of Magnum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Library {
+    /// The last one with trusts.
+    Magnum22,
+    /// The one of the environment.
+    #[default]
+    Magnum23,
 }
 
 impl PythonPlugin {
@@ -30,6 +43,7 @@ impl PythonPlugin {
             drivers: folder.join("drivers"),
             built: folder.join("built"),
             runtime: folder.join("run"),
+            library: Library::default(),
         };
         for folder in [&plugin.drivers, &plugin.built, &plugin.runtime] {
             fs::create_dir_all(folder)?;
@@ -39,7 +53,15 @@ impl PythonPlugin {
 
     /// The same, with [`DRIVER`] adopted.
     pub async fn adopted(folder: &Path) -> Result<Self> {
-        let plugin = Self::new(folder)?;
+        Self::adopted_with(folder, Library::default()).await
+    }
+
+    /// The same with the library of a release.
+    pub async fn adopted_with(folder: &Path, library: Library) -> Result<Self> {
+        let plugin = Self {
+            library,
+            ..Self::new(folder)?
+        };
         let drivers = plugin.drivers.display().to_string();
         let adopt = plugin.manage(&[
             "adopt",
@@ -67,8 +89,12 @@ impl PythonPlugin {
     /// Variables that a conductor needs, so that its plug-in host finds the package and this world.
     pub fn environment(&self) -> [(&'static str, String); 2] {
         let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("python_drivers");
+        let mut path = package.display().to_string();
+        if self.library == Library::Magnum22 {
+            path = format!("{path}:{}", base().join("magnum-22").display());
+        }
         [
-            ("PYTHONPATH", package.display().to_string()),
+            ("PYTHONPATH", path),
             ("MAGNUM_TEST_BUILT", self.built.display().to_string()),
         ]
     }

@@ -149,18 +149,7 @@ const SHARED: &[&str] = &[
 ];
 
 /// Sections and options of old releases, and what became of them.
-const OLD_SECTIONS: &[(&str, &str)] = &[
-    (
-        "trust",
-        "clusters no longer get a trust; drivers use application credentials",
-    ),
-    ("heat_client", "the endpoint comes from the service catalog"),
-    (
-        "cluster_heat",
-        "timeouts are `create_timeout` of the cluster and [conductor] update_timeout, delete_timeout",
-    ),
-    ("bay", "its options are in [cluster]"),
-];
+const OLD_SECTIONS: &[(&str, &str)] = &[("bay", "its options are in [cluster]")];
 const OLD_OPTIONS: &[(&str, &str, &str)] = &[(
     "DEFAULT",
     "enabled_drivers",

@@ -152,6 +152,8 @@ settings! {
     healthcheck: HealthcheckSection,
     /// `[otlp]`
     otlp: OtlpSection,
+    /// `[trust]`
+    trust: TrustSection,
     /// `[keystone_auth]`
     keystone_auth: KeystoneAuthSection,
     /// `[keystone_authtoken]`

@@ -14,6 +14,7 @@ mod http;
 mod messaging;
 mod openstack;
 mod otlp;
+mod trust;
 
 pub use api::{ApiSection, AuthStrategy};
 pub use certificates::{
@@ -34,6 +35,7 @@ pub use openstack::{
     KeystoneAuthtokenSection, NeutronClientSection, NovaClientSection,
 };
 pub use otlp::OtlpSection;
+pub use trust::TrustSection;
 
 /// This machine's host name; `localhost` where it has none that can be used.
 pub(crate) fn host_name() -> String {

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | an empty database | creates Magnum's tables at the head, stamps them, creates ours |
 //! | Magnum at the head | creates or upgrades ours |
-//! | Magnum at `c0f832afc4fd` (2024.1 to 2026.1) | takes the two steps to the head, then ours |
+//! | Magnum at `c0f832afc4fd` (2024.1 to 2026.1) | creates or upgrades ours, keeps what the next step drops ([`Keep`]), takes the two steps to the head |
 //! | any other revision, or tables without one | refuses by name and changes nothing |
 //!
 //! Guarantees: one `upgrade` at a time per database (others wait); on SQLite and PostgreSQL all of it is one
@@ -25,7 +25,7 @@
 pub mod conductor;
 pub mod magnum;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -45,6 +45,10 @@ pub use magnum::{HEAD, Revision};
 /// What `upgrade` did, in order, for the person who ran it. Empty: nothing was to do.
 pub type Report = Vec<String>;
 
+/// Keeps the users and trusts of clusters, whose columns the next revision of Magnum's tables has not any more, in
+/// `conductor_cluster_trust`: passwords are sealed there, and keys are not this crate's.
+pub type Keep = fn(&mut AnyConnection, &Path) -> Result<Report, DbError>;
+
 /// Where a database stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
@@ -59,10 +63,41 @@ pub struct Version {
 /// Migrates the configured database to the schema of this release.
 ///
 /// # Errors
-/// The database is unreachable, or its revision is unknown; nothing was written then. A failed step leaves the steps
-/// before it, and can be repeated.
+/// The database is unreachable, its revision is unknown, or clusters have trusts that [`upgrade_keeping`] has to keep;
+/// nothing was written then. A failed step leaves the steps before it, and can be repeated.
 pub async fn upgrade(section: &DatabaseSection) -> Result<Report, DbError> {
-    on_own_connection(section, |conn| exclusively(conn, upgrade_locked)).await
+    on_own_connection(section, |conn| {
+        exclusively(conn, |conn| upgrade_locked(conn, |_| Ok(Report::new())))
+    })
+    .await
+}
+
+/// The same, and keeps trusts of clusters, sealed with the key file `key`.
+///
+/// # Errors
+/// As [`upgrade`], and those of `keep`.
+pub async fn upgrade_keeping(section: &DatabaseSection, keep: Keep, key: PathBuf) -> Result<Report, DbError> {
+    on_own_connection(section, move |conn| {
+        exclusively(conn, |conn| upgrade_locked(conn, |conn| keep(conn, &key)))
+    })
+    .await
+}
+
+/// Only keeps trusts of clusters, and makes the tables of ours for it: before somebody else upgrades Magnum's.
+///
+/// # Errors
+/// As [`upgrade_keeping`]. Nothing is kept of a database at another revision than `c0f832afc4fd`.
+pub async fn keep_trusts(section: &DatabaseSection, keep: Keep, key: PathBuf) -> Result<Report, DbError> {
+    on_own_connection(section, move |conn| {
+        exclusively(conn, |conn| {
+            if magnum::has_trusts(conn)? {
+                kept(conn, |conn| keep(conn, &key))
+            } else {
+                Ok(Report::new())
+            }
+        })
+    })
+    .await
 }
 
 /// The revision of the configured database. Changes nothing.
@@ -137,7 +172,7 @@ pub async fn check(database: &Database) -> Result<(), DbError> {
 /// # Errors
 /// The database failed.
 pub fn upgrade_on(conn: &mut AnyConnection) -> Result<Report, DbError> {
-    exclusively(conn, upgrade_locked)
+    exclusively(conn, |conn| upgrade_locked(conn, |_| Ok(Report::new())))
 }
 
 /// [`version`] on a connection that the caller has.
@@ -154,14 +189,33 @@ pub fn read_version(conn: &mut AnyConnection) -> Result<Version, DbError> {
     })
 }
 
-fn upgrade_locked(conn: &mut AnyConnection) -> Result<Report, DbError> {
-    // Magnum's tables first: a refusal must come before anything is written.
-    let mut report = magnum::upgrade(conn)?;
-    for name in conductor::upgrade(conn)? {
-        report.push(format!("applied {name}"));
+fn upgrade_locked(
+    conn: &mut AnyConnection,
+    keep: impl FnOnce(&mut AnyConnection) -> Result<Report, DbError>,
+) -> Result<Report, DbError> {
+    let mut report = Report::new();
+    // A refusal must come before anything is written.
+    if magnum::has_trusts(conn)? {
+        report.extend(kept(conn, keep)?);
     }
+    report.extend(magnum::upgrade(conn)?);
+    report.extend(ours(conn)?);
     verify(conn)?;
     Ok(report)
+}
+
+fn kept(
+    conn: &mut AnyConnection,
+    keep: impl FnOnce(&mut AnyConnection) -> Result<Report, DbError>,
+) -> Result<Report, DbError> {
+    let mut report = ours(conn)?;
+    report.extend(keep(conn)?);
+    Ok(report)
+}
+
+fn ours(conn: &mut AnyConnection) -> Result<Report, DbError> {
+    let applied = conductor::upgrade(conn)?.into_iter();
+    Ok(applied.map(|name| format!("applied {name}")).collect())
 }
 
 /// Reads no row of every table of Magnum's, with every column that we use. A stamp can lie; this cannot.

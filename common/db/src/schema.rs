@@ -338,6 +338,22 @@ diesel::table! {
 }
 
 diesel::table! {
+    /// Users and trusts of clusters in Keystone, for drivers that need them.
+    conductor_cluster_trust (cluster_uuid) {
+        cluster_uuid -> Text,
+        trustee_username -> Text,
+        trustee_user_id -> Nullable<Text>,
+        trust_id -> Nullable<Text>,
+        sealed_password -> Binary,
+        owner -> Nullable<Text>,
+        next_attempt_ms -> Nullable<BigInt>,
+        failures -> Integer,
+        reason -> Nullable<Text>,
+        created_ms -> BigInt,
+    }
+}
+
+diesel::table! {
     /// Magnum's schema revision: one row.
     alembic_version (version_num) {
         version_num -> Text,
@@ -363,4 +379,5 @@ diesel::allow_tables_to_appear_in_same_query!(
     conductor_cluster_reservation,
     conductor_project,
     conductor_key_pool,
+    conductor_cluster_trust,
 );

@@ -138,6 +138,8 @@ pub struct PythonSpec {
     pub memory_mib: Option<u64>,
     /// Most open files of a process.
     pub open_files: u64,
+    /// Whether its clusters have a user and a trust in Keystone.
+    pub trusts: bool,
 }
 
 /// Who tells how healthy a driver's clusters are.

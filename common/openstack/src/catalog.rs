@@ -20,6 +20,8 @@ pub struct Endpoint {
     pub interface: String,
     /// Its region; any when none is given.
     pub region: Option<String>,
+    /// Where its API begins, if that is known without the catalog; without a slash at its end.
+    pub address: Option<String>,
 }
 
 impl Endpoint {
@@ -38,6 +40,15 @@ impl Endpoint {
             section,
             interface: endpoint_type.trim_end_matches("URL").to_owned(),
             region,
+            address: None,
+        }
+    }
+
+    /// One that is not looked up.
+    pub fn at_address(service: &'static str, address: String) -> Self {
+        Self {
+            address: Some(address),
+            ..Self::new(service, &[], "", "public", None)
         }
     }
 
@@ -99,6 +110,9 @@ fn version_at(address: &str) -> Option<usize> {
 
 /// Where a service's API begins by a catalog, without a slash at its end.
 pub(super) fn base(catalog: &Value, endpoint: &Endpoint) -> Result<String, ServiceError> {
+    if let Some(address) = &endpoint.address {
+        return Ok(address.clone());
+    }
     let is_wanted = |found: &&Value| {
         let in_region = |region: &str| found["region_id"] == *region || found["region"] == *region;
         found["interface"] == *endpoint.interface && endpoint.region.as_deref().is_none_or(in_region)

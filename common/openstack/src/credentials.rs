@@ -22,6 +22,8 @@ pub struct Credentials {
     pub(super) timeout: Duration,
     /// The option that says so.
     pub(super) timeout_option: &'static str,
+    /// For people.
+    pub(super) who: &'static str,
     user: Value,
     password: Secret,
     scope: Value,
@@ -77,6 +79,7 @@ macro_rules! from_section {
             },
             timeout: $timeout,
             timeout_option: "[keystone_auth] timeout",
+            who: concat!("the service user of [", $name, "]"),
             user,
             password: section.password.clone().ok_or_else(|| missing("password"))?,
             scope,
@@ -145,6 +148,58 @@ impl Credentials {
             timeout_option: "[keystone_authtoken] http_connect_timeout",
             ..credentials
         })
+    }
+
+    /// The user of `[trust]` who administers the domain of clusters' users.
+    ///
+    /// # Errors
+    /// [`ServiceError::Options`] names the option that is missing or cannot be used.
+    pub fn of_trustee_domain_admin(settings: &Settings) -> Result<Self, ServiceError> {
+        let section = &settings.trust;
+        let missing = |option: &str| {
+            ServiceError::Options(format!(
+                "[trust] {option} is not set; it is needed to give clusters a user and a trust in Keystone"
+            ))
+        };
+        let named = |id: &Option<String>, name: &Option<String>| match (id, name) {
+            (Some(id), _) => Some(json!({ "id": id })),
+            (None, Some(name)) => Some(json!({ "name": name })),
+            (None, None) => None,
+        };
+        let domain = named(&section.trustee_domain_id, &section.trustee_domain_name)
+            .ok_or_else(|| missing("trustee_domain_name"))?;
+        let own = named(
+            &section.trustee_domain_admin_domain_id,
+            &section.trustee_domain_admin_domain_name,
+        );
+        let mut user = named(
+            &section.trustee_domain_admin_id,
+            &section.trustee_domain_admin_name,
+        )
+        .ok_or_else(|| missing("trustee_domain_admin_name"))?;
+        if user.get("name").is_some() {
+            user["domain"] = own.unwrap_or_else(|| domain.clone());
+        }
+        let password = section.trustee_domain_admin_password.clone();
+        Ok(Self {
+            user,
+            who: "the administrator of the domain of [trust]",
+            password: password.ok_or_else(|| missing("trustee_domain_admin_password"))?,
+            scope: json!({ "domain": domain }),
+            ..Self::new(settings)?
+        })
+    }
+
+    /// A user with a trust, reached like this one.
+    #[must_use]
+    pub fn of_trustee(&self, user_id: &str, password: Secret, trust_id: &str) -> Self {
+        Self {
+            user: json!({ "id": user_id }),
+            who: "the user of a cluster",
+            password,
+            scope: json!({ "OS-TRUST:trust": { "id": trust_id } }),
+            ..self.clone()
+        }
     }
 
     /// The body of a request for a token.

@@ -1,4 +1,4 @@
-//! The service user's token, and requests with it.
+//! A token of one of our own users, most often the service user, and requests with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::reply::take;
-use super::{Access, Connection, Credentials, Reply, ServiceError, ServiceRequest};
+use super::{Access, Connection, Credentials, Endpoint, Reply, ServiceError, ServiceRequest};
 use magnum_common::clock::utc_now;
 use magnum_common::secret::Secret;
 
@@ -23,9 +23,11 @@ struct Token {
     id: Secret,
     ends: DateTime<Utc>,
     catalog: Value,
+    /// Of a token whose scope is a domain.
+    domain: Option<String>,
 }
 
-/// The service user's session. One for a process.
+/// A user's session: the service user's is one for a process.
 pub struct Session {
     pub(super) connection: Connection,
     pub(super) credentials: Credentials,
@@ -56,7 +58,20 @@ impl Session {
         })
     }
 
-    /// Sends a request to a service as the service user; a rejected token is renewed once.
+    /// Keystone, where this session logs in.
+    pub fn keystone(&self) -> Endpoint {
+        Endpoint::at_address(KEYSTONE, self.credentials.keystone.clone())
+    }
+
+    /// The id of the domain that the session is for; `None` for one with another scope.
+    ///
+    /// # Errors
+    /// The session cannot be opened.
+    pub async fn domain_id(&self) -> Result<Option<String>, ServiceError> {
+        Ok(self.token(None).await?.domain.clone())
+    }
+
+    /// Sends a request to a service as the session's user; a rejected token is renewed once.
     ///
     /// # Errors
     /// The session cannot be opened, the service cannot be reached, or its status is not 2xx: for 404 that is
@@ -129,10 +144,7 @@ impl Session {
             .get("X-Subject-Token")
             .and_then(|id| id.to_str().ok())
             .map(Secret::new);
-        let what = format!(
-            "a token for the service user of [{}]",
-            self.credentials.trust.section
-        );
+        let what = format!("a token for {}", self.credentials.who);
         let reply = take(KEYSTONE, what, response, false)?;
         let document = reply.json()?;
         let ends = document["token"]["expires_at"]
@@ -143,6 +155,7 @@ impl Session {
             id: id.ok_or_else(|| reply.unusable("it has no X-Subject-Token"))?,
             ends: ends.into(),
             catalog: document["token"]["catalog"].clone(),
+            domain: document["token"]["domain"]["id"].as_str().map(str::to_owned),
         })
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use magnum_config::{Declared, Section, Settings};
 use magnum_drivers::{DriverFolder, Problem};
 
-use crate::{Clock, Cloud, ClusterCertificates, RandomSource};
+use crate::{Clock, Cloud, ClusterCertificates, ClusterTrusts, RandomSource};
 
 /// Everything the engine of one driver may use.
 ///
@@ -39,6 +39,8 @@ pub struct EngineServices {
     pub cloud: Cloud,
     /// Clusters' certificates.
     pub certificates: Arc<dyn ClusterCertificates>,
+    /// Clusters' trusts.
+    pub trusts: Arc<dyn ClusterTrusts>,
     /// The time of day.
     pub clock: Clock,
     /// For names and delays.

@@ -24,6 +24,7 @@ mod progress;
 mod report;
 mod scale;
 mod task;
+mod trusts;
 mod utilisation;
 
 pub use api::{ApiCall, ApiReply, ApiStatus};
@@ -40,4 +41,5 @@ pub use progress::{NoProgress, Progress, ProgressSink};
 pub use report::{ClusterChanges, DriverReport, NodeGroupChanges};
 pub use scale::Shrinking;
 pub use task::{Nodes, Task};
+pub use trusts::{ClusterTrust, ClusterTrusts, NoTrusts};
 pub use utilisation::{GroupUtilisation, Utilisation, UtilisationObservation, UtilisationReport};

@@ -15,6 +15,7 @@ use super::{Given, Reload, StartError};
 use crate::certificates::Certificates;
 use crate::drivers::Registry;
 use crate::http;
+use crate::trusts::Trusts;
 
 /// Everything from outside of the process that its parts use.
 pub(super) struct Resources {
@@ -24,6 +25,7 @@ pub(super) struct Resources {
     pub(super) database: Database,
     pub(super) key: Arc<JournalKey>,
     pub(super) certificates: Certificates,
+    pub(super) trusts: Trusts,
     /// The drivers, read once by now.
     pub(super) drivers: Reload,
     /// May not be connected yet.
@@ -44,6 +46,7 @@ impl Resources {
         db::migrate::check(&database).await?;
         let key = Arc::new(JournalKey::load_or_create(&options.journal_key_file)?);
         let certificates = Certificates::new(settings, database.clone(), JournalKey::clone(&key));
+        let trusts = Trusts::new(settings, database.clone(), Arc::clone(&key));
         let me = ConductorId::for_host(&settings.default.host);
         let drivers = Reload {
             registry: Registry::default(),
@@ -57,6 +60,7 @@ impl Resources {
                 options: EngineOptions::new(settings),
                 cloud: Cloud::new(settings),
                 certificates: Arc::new(certificates.clone()),
+                trusts: Arc::new(trusts.clone()),
                 clock: Clock::default(),
                 random: RandomSource::default(),
                 shared: Shared::default(),
@@ -82,6 +86,7 @@ impl Resources {
             database,
             key,
             certificates,
+            trusts,
             drivers,
             transport,
             owns_transport,

@@ -21,6 +21,7 @@ use crate::periodic::certificate_removal::CertificateRemoval;
 use crate::periodic::health::{self, HealthCheck};
 use crate::periodic::key_pool::KeyPoolFilling;
 use crate::periodic::status_sync::{Pace, StatusSync};
+use crate::periodic::trust_removal::TrustRemoval;
 use crate::periodic::utilisation::{Utilisation, UtilisationFigures};
 use crate::periodic::{journal_history, journal_metrics, service_heartbeat};
 use crate::rpc::Consumer;
@@ -49,6 +50,12 @@ pub(super) async fn all(
     }
     parts.spawn("answers", |stop| replies.run(stop));
     periodic_tasks(&mut parts, settings, &services, used);
+    let removal = TrustRemoval {
+        db: services.db.clone(),
+        me: services.me.clone(),
+        trusts: resources.trusts.clone(),
+    };
+    parts.spawn("trust removal", |stop| removal.run(stop));
     let swept = services.clone();
     parts.spawn("sweep", |stop| sweep::run(swept, stop));
     let executor = Executor::new(services.clone());

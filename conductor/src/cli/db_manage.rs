@@ -1,6 +1,6 @@
 //! `magnum-db-manage`: brings a database to what this release needs.
 //!
-//! The commands are Magnum's (`upgrade`, `version`, `stamp`). What they may do to a database is in
+//! The commands are Magnum's (`upgrade`, `version`, `stamp`) and `save-trusts`. What they may do to a database is in
 //! [`magnum_db::migrate`]. `upgrade` also makes the journal key file where there is none, since it is
 //! the one command that every installation runs before its first start.
 //!
@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::seal::JournalKey;
+use crate::trusts;
 use clap::{Parser, Subcommand};
 use magnum_config::{ConfigArgs, Settings};
 use magnum_db::{DbError, migrate};
@@ -36,6 +37,13 @@ enum Command {
         #[arg(default_value = "head")]
         revision: String,
     },
+    /// Keeps the users and trusts of clusters of Magnum 22 in a table of ours
+    #[command(
+        long_about = "Keeps the users and trusts that clusters of Magnum 22 have in Keystone in a table of ours, their \
+        passwords sealed with the journal key. The tables of Magnum 23 have no columns for them. To be run before the \
+        magnum-db-manage of Magnum 23; `upgrade` does it by itself. May be repeated."
+    )]
+    SaveTrusts,
     /// Shows where the database stands
     Version,
     /// Writes the revision of Magnum's tables down without touching them
@@ -66,6 +74,7 @@ pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
     }
     let done = match args.command {
         Command::Upgrade { revision } => upgrade(&loaded.settings, &revision, out).await,
+        Command::SaveTrusts => save_trusts(&loaded.settings, out).await,
         Command::Version => version(&loaded.settings, out).await,
         Command::Stamp { revision } => stamp(&loaded.settings, &revision, out).await,
     };
@@ -105,7 +114,8 @@ async fn upgrade(settings: &Settings, revision: &str, out: &mut dyn Write) -> Re
             migrate::HEAD
         )));
     }
-    let report = migrate::upgrade(&settings.database).await?;
+    let path = &settings.conductor.journal_key_file;
+    let report = migrate::upgrade_keeping(&settings.database, trusts::keep, path.clone()).await?;
     for line in &report {
         writeln!(out, "{line}")?;
     }
@@ -116,7 +126,6 @@ async fn upgrade(settings: &Settings, revision: &str, out: &mut dyn Write) -> Re
             migrate::HEAD
         )?;
     }
-    let path = &settings.conductor.journal_key_file;
     let made = JournalKey::create_if_missing(path).map_err(|error| {
         Failure::Message(format!(
             "the database is ready, but there is no journal key: {error}"
@@ -128,6 +137,18 @@ async fn upgrade(settings: &Settings, revision: &str, out: &mut dyn Write) -> Re
             "made the journal key file {} (mode 600); copy it to the same place on every conductor host",
             path.display()
         )?;
+    }
+    Ok(())
+}
+
+async fn save_trusts(settings: &Settings, out: &mut dyn Write) -> Result<(), Failure> {
+    let key = settings.conductor.journal_key_file.clone();
+    let report = migrate::keep_trusts(&settings.database, trusts::keep, key).await?;
+    for line in &report {
+        writeln!(out, "{line}")?;
+    }
+    if report.is_empty() {
+        writeln!(out, "nothing to do: no cluster has a trust that is not kept")?;
     }
     Ok(())
 }

@@ -197,7 +197,7 @@ mod tests {
 
     use magnum_config::Settings;
     use magnum_driver_api::{
-        Clock, Cloud, EngineOptions, GuardProgram, NoCertificates, RandomSource, Shared,
+        Clock, Cloud, EngineOptions, GuardProgram, NoCertificates, NoTrusts, RandomSource, Shared,
     };
 
     use super::*;
@@ -209,6 +209,7 @@ mod tests {
             options: EngineOptions::default(),
             cloud: Cloud::new(&Settings::default()),
             certificates: Arc::new(NoCertificates),
+            trusts: Arc::new(NoTrusts),
             clock: Clock::default(),
             random: RandomSource::default(),
             shared: Shared::default(),

@@ -219,8 +219,8 @@ pub fn apply(conn: &mut AnyConnection, uuid: &ClusterUuid, changes: &ClusterChan
     Ok(())
 }
 
-/// Takes a deleted cluster out of the database: certificates (those kept elsewhere are remembered as to be removed),
-/// node groups, the cluster, and what we keep beside it. The journal stays. May be repeated.
+/// Takes a deleted cluster out of the database: certificates and trust (what is kept elsewhere is remembered as to
+/// be removed), node groups, the cluster, and what we keep beside it. The journal stays. May be repeated.
 ///
 /// # Errors
 /// The database failed.
@@ -242,6 +242,7 @@ pub fn remove(conn: &mut AnyConnection, uuid: &ClusterUuid) -> Result<(), DbErro
         .collect();
         super::certificate_removals::remove(conn, uuid, &certificates)?;
     }
+    super::cluster_trusts::remove(conn, uuid)?;
     diesel::delete(n::nodegroup.filter(n::cluster_id.eq(uuid.as_str()))).execute(conn)?;
     diesel::delete(c::cluster.filter(c::uuid.eq(uuid.as_str()))).execute(conn)?;
     diesel::delete(p::conductor_cluster_poll.filter(p::cluster_uuid.eq(uuid.as_str()))).execute(conn)?;

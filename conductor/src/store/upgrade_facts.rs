@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
 use magnum_common::model::{Cluster, ClusterTemplate};
 use magnum_db::migrate::Revision;
 use magnum_db::read::announced_drivers::{self, AnnouncedDriver};
@@ -22,7 +21,7 @@ pub struct Facts {
     pub templates: HashMap<String, ClusterTemplate>,
     /// The driver that built a cluster, by its uuid, when ours did.
     pub built_by: HashMap<String, DriverRef>,
-    /// Clusters with a user or a trust of their own in Keystone, from the time of Heat.
+    /// Clusters with a user or a trust of their own in Keystone, in columns that are going to be dropped.
     pub with_trust: i64,
     /// Rows of services without a host.
     pub services_without_host: usize,
@@ -34,12 +33,6 @@ pub struct Facts {
     pub key_pool: HashMap<String, u64>,
     /// Operations that have not ended: the cluster, and the sealed context.
     pub open: Vec<(String, Option<Vec<u8>>)>,
-}
-
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    n: i64,
 }
 
 impl Facts {
@@ -63,10 +56,7 @@ impl Facts {
         let used: HashSet<&str> = all.iter().map(|one| one.cluster_template_id.as_str()).collect();
         let templates = super::clusters::templates(conn, &used.into_iter().collect::<Vec<_>>())?;
         let with_trust = match revision {
-            Revision::C0f832afc4fd => {
-                let query = "SELECT COUNT(*) AS n FROM cluster WHERE trust_id IS NOT NULL OR trustee_user_id IS NOT NULL";
-                diesel::sql_query(query).get_result::<Count>(conn)?.n
-            }
+            Revision::C0f832afc4fd => super::former_trusts::count_unsaved(conn, has_ours)?,
             // The columns are gone, and with them what they said.
             Revision::B3e1cf4a2d5e => 0,
         };

@@ -16,7 +16,7 @@ use magnum_conductor::store;
 use magnum_conductor::workflows::choose_driver::LoadedDrivers;
 use magnum_config::{DriversSection, Settings};
 use magnum_driver_api::{
-    Clock, Cloud, EngineOptions, EngineServices, GuardProgram, NoCertificates, RandomSource, Shared,
+    Clock, Cloud, EngineOptions, EngineServices, GuardProgram, NoCertificates, NoTrusts, RandomSource, Shared,
 };
 use magnum_drivers::ResolutionRules;
 use magnum_tests::TestDatabase;
@@ -61,6 +61,7 @@ fn drivers(folder: &Path) -> Result<LoadedDrivers> {
         options: EngineOptions::new(&settings),
         cloud: Cloud::new(&settings),
         certificates: Arc::new(NoCertificates),
+        trusts: Arc::new(NoTrusts),
         clock: Clock::default(),
         random: RandomSource::default(),
         shared: Shared::default(),

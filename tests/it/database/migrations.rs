@@ -1,24 +1,30 @@
 //! `magnum-db-manage upgrade`: what it makes, what it adopts, what it refuses, on all three databases.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use diesel::prelude::*;
+use magnum_common::ids::ClusterUuid;
 use magnum_common::secret::Secret;
 use magnum_conductor::cli::db_manage;
-use magnum_config::DatabaseSection;
+use magnum_conductor::seal::JournalKey;
+use magnum_conductor::trusts::{self, Trusts};
+use magnum_config::{DatabaseSection, Settings};
 use magnum_db::migrate::{self, HEAD};
 use magnum_db::{AnyConnection, Backend, Database, DbError, schema};
+use magnum_driver_api::ClusterTrusts as _;
 use magnum_tests::process::Launch;
 use magnum_tests::{TestDatabase, on_every_database};
 
 use magnum_tests::probe::{self, MAGNUM_TABLES};
 
-const OUR_TABLES: [&str; 10] = [
+const OUR_TABLES: [&str; 11] = [
     "conductor_cluster_driver",
     "conductor_cluster_health",
     "conductor_cluster_poll",
     "conductor_cluster_reservation",
+    "conductor_cluster_trust",
     "conductor_driver",
     "conductor_key_pool",
     "conductor_object_answer",
@@ -125,6 +131,7 @@ on_every_database! {
                 "applied 2026-11-22-100000_create_key_pool",
                 "applied 2026-11-22-110000_add_operation_trace",
                 "applied 2026-11-22-130000_add_driver_api_routes",
+                "applied 2026-11-23-000000_create_cluster_trust",
             ]
         );
         assert_eq!(db.run(|conn| probe::raw_rows(conn, "cluster")).await?, before);
@@ -149,6 +156,42 @@ on_every_database! {
         let kept = db.run(|conn| probe::raw_rows(conn, "nodegroup")).await?;
         assert_eq!(kept.len(), 9);
         migrate::check(&db).await?;
+        Ok(())
+    }
+
+    async fn trusts_of_magnum_22_are_kept_sealed_before_their_columns_go(database: TestDatabase) -> Result<()> {
+        let db = as_release_22(&database).await?;
+        let given = "UPDATE cluster SET trust_id = 't-1', trustee_username = 'n-1', trustee_user_id = 'u-1', \
+                     trustee_password = 'hunter2' WHERE id = (SELECT * FROM (SELECT MIN(id) FROM cluster) AS first)";
+        probe::execute(&db, given).await?;
+        let refused = migrate::upgrade(&section(&database)).await.unwrap_err().to_string();
+        assert!(refused.contains("1 clusters have a user or a trust"), "{refused}");
+        let folder = tempfile::tempdir()?;
+        let key = folder.path().join("journal.key");
+        let saved = migrate::keep_trusts(&section(&database), trusts::keep, key.clone()).await?;
+        assert!(saved.iter().any(|line| line.contains("trusts of 1 clusters")), "{saved:?}");
+        let again = migrate::keep_trusts(&section(&database), trusts::keep, key.clone()).await?;
+        assert_eq!(again, Vec::<String>::new());
+
+        migrate::upgrade_keeping(&section(&database), trusts::keep, key.clone()).await?;
+        migrate::check(&db).await?;
+        let (sealed, uuids): (Vec<Vec<u8>>, Vec<Option<String>>) = db
+            .run(|conn| {
+                let sealed = schema::conductor_cluster_trust::table
+                    .select(schema::conductor_cluster_trust::sealed_password)
+                    .load(conn)?;
+                Ok::<_, DbError>((sealed, schema::cluster::table.select(schema::cluster::uuid).load(conn)?))
+            })
+            .await?;
+        assert_eq!(sealed.len(), 1);
+        assert!(!sealed[0].windows(7).any(|part| part == b"hunter2"));
+        let key = Arc::new(JournalKey::load(&key)?);
+        let uuids: Vec<ClusterUuid> = uuids.into_iter().flatten().map(ClusterUuid::new).collect();
+        let found = Trusts::new(&Settings::default(), db.clone(), key).of(&uuids).await?;
+        let kept: Vec<_> = found.values().collect();
+        assert_eq!(kept.len(), 1);
+        assert_eq!((kept[0].trust_id.as_str(), kept[0].trustee_user_id.as_str()), ("t-1", "u-1"));
+        assert_eq!(kept[0].trustee_password.expose(), "hunter2");
         Ok(())
     }
 
@@ -220,7 +263,7 @@ on_every_database! {
         let (one, other) = tokio::join!(migrate::upgrade(&one), migrate::upgrade(&other));
         let mut lengths = [one?.len(), other?.len()];
         lengths.sort_unstable();
-        assert_eq!(lengths, [0, 10]);
+        assert_eq!(lengths, [0, 11]);
         Ok(())
     }
 
@@ -354,7 +397,7 @@ async fn asking_for_the_version_makes_no_file() -> Result<()> {
     let mut section = section(&database);
     section.connection = Secret::new(url.clone());
     let version = migrate::version(&section).await?;
-    assert_eq!((version.magnum, version.pending.len()), (None, 9));
+    assert_eq!((version.magnum, version.pending.len()), (None, 10));
     let path = url.strip_prefix("sqlite:///").unwrap_or_default();
     assert!(!path.is_empty() && !std::path::Path::new(path).exists(), "{path}");
     Ok(())

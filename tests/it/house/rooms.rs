@@ -26,6 +26,7 @@ const CONDUCTOR: Program = Program {
         "operations",
         "objects_rpc",
         "certificates",
+        "trusts",
         "store",
         "workflows",
         "drivers",

@@ -126,8 +126,8 @@ async fn in_a_sound_deployment_all_is_well_and_looks_as_oslo_prints_it() -> Resu
 async fn configuration_mistakes_are_reported_and_unusable_ones_fail_the_check() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     deployment.set("conductor", "wokers", 3);
-    deployment.set("trust", "trustee_domain_name", "magnum");
-    finds(&deployment, "Configuration", WARNING, &["wokers", "trust"]).await?;
+    deployment.set("bay", "trustee_domain_name", "magnum");
+    finds(&deployment, "Configuration", WARNING, &["wokers", "bay"]).await?;
     deployment.set("certificates", "cert_manager_type", "drawer");
     deployment.set("api", "port", "95l1");
     finds(

@@ -53,6 +53,7 @@ class FolderDriver(driver.Driver):
             cluster.stack_id = f'folder-{cluster.uuid[:8]}'
             cluster.save()
         self._want(cluster, 'create')
+        self._note_trust(cluster, 'create')
 
     def update_cluster(self, context, cluster, scale_manager=None, rollback=False):
         self._want(cluster, 'update')
@@ -107,9 +108,12 @@ class FolderDriver(driver.Driver):
             if word != 'DELETE':
                 raise LookupError(f'There is no folder {folder}.')
             shutil.rmtree(folder, ignore_errors=True)
+            if getattr(cluster, 'trust_id', None):
+                cluster.trust_id = cluster.trustee_password = None
             cluster.status, cluster.status_reason = 'DELETE_COMPLETE', None
             cluster.save()
             return
+        self._note_trust(cluster, 'look')
         self._make(cluster, wanted)
         for group in objects.NodeGroup.list(context, cluster.uuid):
             if group.uuid not in wanted:
@@ -149,6 +153,14 @@ class FolderDriver(driver.Driver):
                 time.sleep(self._delay(cluster))
                 with open(os.path.join(folder, group, f'node-{number}'), 'a'):
                     pass
+
+    def _note_trust(self, cluster, call):
+        """With a library of Magnum 22 or before, what a cluster has in Keystone, in the file trust-<call>."""
+        if 'trust_id' not in cluster.fields:
+            return
+        with open(os.path.join(self._folder(cluster), f'trust-{call}'), 'w') as file:
+            for field in ('trust_id', 'trustee_user_id', 'trustee_username', 'trustee_password'):
+                print(getattr(cluster, field), file=file)
 
     def _write(self, cluster, wanted):
         folder = self._folder(cluster)

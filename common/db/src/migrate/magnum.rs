@@ -158,6 +158,7 @@ pub(super) fn upgrade(conn: &mut AnyConnection) -> Result<Vec<String>, DbError> 
         SchemaState::Stamped(name) => match Revision::of_stamp(&name)? {
             Revision::B3e1cf4a2d5e => Ok(Vec::new()),
             Revision::C0f832afc4fd => {
+                refuse_to_lose_trusts(conn)?;
                 drop_columns(conn, "cluster", TRUST_COLUMNS)?;
                 add_text_columns(conn, "nodegroup", NODE_COLUMNS)?;
                 stamp(conn, HEAD)?;
@@ -195,6 +196,33 @@ fn create(conn: &mut AnyConnection) -> Result<(), DbError> {
     };
     conn.batch_execute(script)?;
     stamp(conn, HEAD)
+}
+
+/// Whether clusters have columns for trusts: at `c0f832afc4fd`, unless a run that was cut short has dropped one of them. It
+/// had kept what was in them. Other revisions than the two known ones are refused.
+pub(super) fn has_trusts(conn: &mut AnyConnection) -> Result<bool, DbError> {
+    let Some(stamp) = found(conn)?.into_stamp() else {
+        return Ok(false);
+    };
+    let is_former = Revision::of_stamp(&stamp)? == Revision::C0f832afc4fd;
+    Ok(is_former && present_columns(conn, "cluster", TRUST_COLUMNS)?.len() == TRUST_COLUMNS.len())
+}
+
+/// A cluster's user and trust can neither be used nor removed by anybody who does not know them.
+fn refuse_to_lose_trusts(conn: &mut AnyConnection) -> Result<(), DbError> {
+    if !has_trusts(conn)? {
+        return Ok(());
+    }
+    let lost = "SELECT COUNT(*) AS n FROM cluster WHERE (trust_id IS NOT NULL OR trustee_user_id IS NOT NULL) \
+                AND NOT EXISTS (SELECT 1 FROM conductor_cluster_trust WHERE cluster_uuid = cluster.uuid)";
+    let lost = diesel::sql_query(lost).get_result::<Count>(conn)?.n;
+    if lost > 0 {
+        return Err(DbError::Schema(format!(
+            "{lost} clusters have a user or a trust in Keystone, in columns that the next revision of Magnum's tables \
+             does not have. Run `magnum-db-manage upgrade`, which keeps them."
+        )));
+    }
+    Ok(())
 }
 
 fn drop_columns(conn: &mut AnyConnection, table: &str, columns: &[&str]) -> Result<(), DbError> {

@@ -30,6 +30,7 @@ pub(super) fn spec(
             "observe_batch",
             "memory_mib",
             "open_files",
+            "trusts",
         ],
         problems,
     );
@@ -42,6 +43,7 @@ pub(super) fn spec(
     let observe_batch = section.count("observe_batch", ("cluster", "clusters"), problems);
     let memory_mib = section.count("memory_mib", ("MiB", "MiB"), problems);
     let open_files = section.count("open_files", ("file", "files"), problems);
+    let trusts = section.flag("trusts", problems);
     let entry_point = section.text("entry_point", problems);
     let interpreter = section.text("interpreter", problems)?;
     let path = PathBuf::from(&interpreter.value);
@@ -66,6 +68,7 @@ pub(super) fn spec(
         }),
         memory_mib,
         open_files: open_files.unwrap_or(DEFAULT_OPEN_FILES),
+        trusts: trusts.unwrap_or(false),
     }))
 }
 
@@ -104,10 +107,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_taken() {
+    fn every_setting_of_the_section_is_read() {
         let spec = parse(
             "[python]\ninterpreter = '/p'\nentry_point = 'k8s_v1'\ntimeout = 7\nobserve_timeout = 8\n\
-             observe_batch = 9\nmemory_mib = 10\nopen_files = 11\n",
+             observe_batch = 9\nmemory_mib = 10\nopen_files = 11\ntrusts = true\n",
         )
         .unwrap();
         assert_eq!(spec.entry_point, "k8s_v1");
@@ -116,6 +119,7 @@ mod tests {
             (spec.observe_batch, spec.memory_mib, spec.open_files),
             (9, Some(10), 11)
         );
+        assert!(spec.trusts);
     }
 
     #[test]

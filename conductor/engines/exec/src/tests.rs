@@ -18,8 +18,8 @@ use tokio::time::{sleep, timeout};
 
 use super::*;
 use magnum_driver_api::{
-    CaMaterial, Clock, Cloud, EngineOptions, EngineServices, Progress, ProgressSink, RandomSource, Shared,
-    SharedObjects, Task,
+    CaMaterial, Clock, Cloud, EngineOptions, EngineServices, NoTrusts, Progress, ProgressSink, RandomSource,
+    Shared, SharedObjects, Task,
 };
 
 mod api;
@@ -79,6 +79,7 @@ fn driver_in(folder: &Path, body: &str, limit: Duration, grace: Duration) -> Exe
             options: EngineOptions::new(&configured(folder)),
             cloud: Cloud::new(&Settings::default()),
             certificates: Arc::new(Store),
+            trusts: Arc::new(NoTrusts),
             clock: Clock::default(),
             random: RandomSource::default(),
             shared: Shared::default(),

@@ -46,6 +46,8 @@ pub struct Described {
 pub struct Inspected {
     /// The version of Magnum's library.
     pub magnum: String,
+    /// Whether its clusters have a user and a trust in Keystone: those of Magnum 22 and before do.
+    pub trusts: bool,
     /// Its drivers, by name.
     pub drivers: Vec<Described>,
 }
@@ -97,6 +99,7 @@ pub async fn inspect(
             observe_batch: 1,
             memory_mib: None,
             open_files: 1024,
+            trusts: false,
         },
         drivers,
         config,
@@ -131,6 +134,7 @@ pub async fn inspect(
     let drivers = serde_json::from_value(listed?).map_err(|error| error.to_string())?;
     Ok(Inspected {
         magnum: zygote.about.magnum.clone(),
+        trusts: zygote.about.has_trusts(),
         drivers,
     })
 }

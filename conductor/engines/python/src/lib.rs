@@ -37,8 +37,8 @@ use magnum_common::error::Exception;
 use magnum_common::model::ClusterStatus;
 use magnum_config::Declared;
 use magnum_driver_api::{
-    ClusterRef, Driver, DriverCall, DriverError, DriverReport, EngineHost, HealthObservation, ObjectCall,
-    ObjectError, ObjectTarget, Observation, Progress, SharedObjects, Task,
+    ClusterRef, ClusterTrust, ClusterTrusts, Driver, DriverCall, DriverError, DriverReport, EngineHost,
+    HealthObservation, ObjectCall, ObjectError, ObjectTarget, Observation, Progress, SharedObjects, Task,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, Problem, PythonSpec};
 use magnum_engine_process::{Secrets, StderrLog};
@@ -56,6 +56,7 @@ pub struct PythonDriver {
     info: DriverInfo,
     spec: PythonSpec,
     environment: Arc<Environment>,
+    trusts: Arc<dyn ClusterTrusts>,
     who: String,
 }
 
@@ -79,20 +80,27 @@ impl PythonDriver {
             who: format!("driver {} ({})", manifest.info, spec.entry_point),
             info: manifest.info,
             environment: environments.of(&spec, &host.services)?,
+            trusts: Arc::clone(&host.services.trusts),
             spec,
         })
     }
 
     async fn call(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
-        let mut worker = tokio::select! {
-            worker = self.environment.worker() => worker?,
+        let prepared =
+            async { Ok::<_, DriverError>((self.trust(call).await?, self.environment.worker().await?)) };
+        let (trust, mut worker) = tokio::select! {
+            prepared = prepared => prepared?,
             () = call.cancel.cancelled() => return Err(DriverError::Cancelled),
         };
         let manifest = worker.zygote.about.objects.clone();
         let method = Method::of(call, &manifest)?;
-        let cluster = request::object(call.cluster, &[], &manifest)?;
         let mut view = View::of_task(call.cluster, &call.task);
-        let mut log = StderrLog::new(secrets(call.context));
+        if self.spec.trusts {
+            view = view.with_trust(trust.as_ref());
+        }
+        let mut cluster = request::object(call.cluster, &[], &manifest)?;
+        view.show_in(&mut cluster);
+        let mut log = StderrLog::new(secrets(Some(call.context), trust.as_ref()));
         call.progress.report(Progress {
             text: method.name.to_owned(),
             percent: None,
@@ -128,6 +136,18 @@ impl PythonDriver {
                 Err(error_of(&failed, &self.who))
             }
         }
+    }
+
+    /// The cluster's trust, for a driver whose clusters have one. A new cluster's is made first, as Magnum's conductor does.
+    async fn trust(&self, call: &DriverCall<'_>) -> Result<Option<ClusterTrust>, DriverError> {
+        if !self.spec.trusts {
+            return Ok(None);
+        }
+        if matches!(call.task, Task::Create) {
+            return self.trusts.ensure(call.cluster, call.context).await.map(Some);
+        }
+        let uuid = &call.cluster.uuid;
+        Ok(self.trusts.of(std::slice::from_ref(uuid)).await?.remove(uuid))
     }
 
     /// Writes what the driver has set and not saved, as Magnum's conductor does.
@@ -205,9 +225,16 @@ async fn end(worker: Worker<'_>, log: &mut StderrLog) {
     }
 }
 
-fn secrets(context: &RequestContext) -> Secrets {
-    let token = context.get("auth_token");
-    Secrets::of([token.and_then(|token| token.as_str().map(str::to_owned))])
+/// What must not be in a log.
+fn secrets<'a>(
+    context: Option<&RequestContext>,
+    trusts: impl IntoIterator<Item = &'a ClusterTrust>,
+) -> Secrets {
+    let token = context.and_then(|context| Some(context.get("auth_token")?.as_str()?.to_owned()));
+    let passwords = trusts
+        .into_iter()
+        .map(|trust| Some(trust.trustee_password.expose().to_owned()));
+    Secrets::of(std::iter::once(token).chain(passwords))
 }
 
 /// What a call brought that has returned: the status that the driver has set, else that the work goes on in the cloud. A

@@ -5,9 +5,11 @@
 //! that clouds which do not answer hold up nobody for longer than twice that; those that are left are looked at again
 //! later.
 
+use std::collections::HashMap;
+
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::{HealthStatus, StringMap};
-use magnum_driver_api::{ClusterRef, DriverError, DriverReport, HealthReport, NoProgress};
+use magnum_driver_api::{ClusterRef, ClusterTrust, DriverError, DriverReport, HealthReport, NoProgress};
 use magnum_engine_process::StderrLog;
 use magnum_telemetry::field;
 use serde::Deserialize;
@@ -20,7 +22,7 @@ use super::environment::Worker;
 use super::exchange::{Ending, Exchange};
 use super::request::{self, Method};
 use super::view::View;
-use super::{PythonDriver, end};
+use super::{PythonDriver, end, secrets};
 
 /// A look at one cluster.
 pub(super) struct Look {
@@ -40,7 +42,8 @@ impl PythonDriver {
         method: &'static str,
     ) -> Result<Vec<Look>, DriverError> {
         let mut looks = Vec::with_capacity(clusters.len());
-        let mut log = StderrLog::default();
+        let trusts = self.trusts_of(clusters).await?;
+        let mut log = StderrLog::new(secrets(None, trusts.values()));
         let mut worker: Option<Worker<'_>> = None;
         let begun = Instant::now();
         for (number, one) in clusters.iter().enumerate() {
@@ -62,7 +65,8 @@ impl PythonDriver {
                 { field::CLUSTER } = %one.cluster.uuid,
                 { field::OPERATION } = one.operation.as_ref().map(|id| id.as_str()),
             );
-            let made = self.look_at(one, method, &mut at_work, is_last, &mut log);
+            let view = self.view(one, &trusts);
+            let made = self.look_at(one, view, method, &mut at_work, is_last, &mut log);
             let (result, is_usable) = made.instrument(span).await;
             looks.push(Look {
                 cluster: one.cluster.uuid.clone(),
@@ -80,20 +84,41 @@ impl PythonDriver {
         Ok(looks)
     }
 
+    async fn trusts_of(
+        &self,
+        clusters: &[ClusterRef],
+    ) -> Result<HashMap<ClusterUuid, ClusterTrust>, DriverError> {
+        if !self.spec.trusts {
+            return Ok(HashMap::new());
+        }
+        let uuids: Vec<ClusterUuid> = clusters.iter().map(|one| one.cluster.uuid.clone()).collect();
+        self.trusts.of(&uuids).await
+    }
+
+    fn view(&self, one: &ClusterRef, trusts: &HashMap<ClusterUuid, ClusterTrust>) -> View {
+        let view = View::new(&one.cluster);
+        if self.spec.trusts {
+            view.with_trust(trusts.get(&one.cluster.uuid))
+        } else {
+            view
+        }
+    }
+
     /// One look, and whether the worker can be used for another one.
     async fn look_at(
         &self,
         one: &ClusterRef,
+        mut view: View,
         method: &'static str,
         worker: &mut Worker<'_>,
         is_last: bool,
         log: &mut StderrLog,
     ) -> (Result<(View, Value), DriverError>, bool) {
-        let mut view = View::new(&one.cluster);
-        let cluster = match request::object(&one.cluster, &[], &worker.zygote.about.objects) {
+        let mut cluster = match request::object(&one.cluster, &[], &worker.zygote.about.objects) {
             Ok(cluster) => cluster,
             Err(error) => return (Err(error), true),
         };
+        view.show_in(&mut cluster);
         let method = Method::plain(method);
         let mut message = method.message(1, &self.spec.entry_point, request::admin_context(), cluster);
         message.more = !is_last;
@@ -190,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_health_leaves_that_of_the_cluster() {
+    fn a_value_that_is_no_health_leaves_the_clusters_health_as_it_is() {
         assert!(matches!(
             health_report("d", Value::Null),
             Err(DriverError::NotSupported(_))

@@ -21,6 +21,16 @@ pub struct Ready {
     pub seconds: f64,
 }
 
+impl Ready {
+    /// Whether the library's clusters have a user and a trust in Keystone: `Cluster` has lost the fields with 1.24.
+    pub fn has_trusts(&self) -> bool {
+        const WITHOUT: u32 = 24;
+        let version = self.objects.get("Cluster").and_then(Value::as_str);
+        let minor = version.and_then(|version| version.split('.').nth(1)?.parse::<u32>().ok());
+        minor.is_some_and(|minor| minor < WITHOUT)
+    }
+}
+
 /// A call of a driver's method.
 #[derive(Debug, Serialize)]
 pub struct CallMessage<'a> {
@@ -135,4 +145,20 @@ pub enum FailureClass {
     NotSupported,
     /// The call was told to end.
     Cancelled,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn clusters_of_libraries_before_magnum_23_have_trusts() {
+        for (version, expected) in [("1.23", true), ("1.24", false), ("1.9", true), ("2.x", false)] {
+            let ready = json!({"protocol": 1, "magnum": "?", "objects": {"Cluster": version}, "drivers": {}, "seconds": 0.1});
+            let ready: Ready = serde_json::from_value(ready).unwrap();
+            assert_eq!(ready.has_trusts(), expected, "{version}");
+        }
+    }
 }

@@ -6,7 +6,7 @@
 //! a driver saves is written at once.
 
 use magnum_common::model::{Cluster, ClusterStatus};
-use magnum_driver_api::Task;
+use magnum_driver_api::{ClusterTrust, Task};
 use serde_json::{Map, Value, json};
 
 use super::messages::ObjectRequest;
@@ -16,11 +16,19 @@ const DATA: &str = "magnum_object.data";
 const CHANGES: &str = "magnum_object.changes";
 const CLUSTER: &str = "Cluster";
 
-/// Fields of a cluster that are not written before the call ends.
-const HELD_BACK: &[&str] = &["status", "status_reason", "cluster_template_id"];
+/// Fields of a cluster that are not written before the call ends. Those of its trust are never: the conductor has them in
+/// a table of its own, and removes the trust when the cluster is gone.
+const HELD_BACK: &[&str] = &[
+    "status",
+    "status_reason",
+    "cluster_template_id",
+    "trust_id",
+    "trustee_username",
+    "trustee_user_id",
+    "trustee_password",
+];
 
-/// The view of one call.
-#[derive(Debug)]
+/// The view of one call. Not `Debug`: it may have a password.
 pub struct View {
     cluster: String,
     /// Fields of the cluster that the driver sees and the row does not have.
@@ -36,6 +44,29 @@ impl View {
             fields: Map::new(),
             stack_id: cluster.stack_id.clone(),
         }
+    }
+
+    /// The same with the cluster's trust, for a library whose clusters have the fields: up to Magnum 22.
+    #[must_use]
+    pub fn with_trust(mut self, trust: Option<&ClusterTrust>) -> Self {
+        for (name, value) in [
+            ("trust_id", trust.map(|trust| trust.trust_id.as_str())),
+            (
+                "trustee_username",
+                trust.map(|trust| trust.trustee_username.as_str()),
+            ),
+            (
+                "trustee_user_id",
+                trust.map(|trust| trust.trustee_user_id.as_str()),
+            ),
+            (
+                "trustee_password",
+                trust.map(|trust| trust.trustee_password.expose()),
+            ),
+        ] {
+            self.fields.insert(name.to_owned(), json!(value));
+        }
+        self
     }
 
     /// At the start of the call for `task`. The certificates of a rotation are in the row when the driver has taken them.
@@ -131,7 +162,8 @@ impl View {
         }
     }
 
-    fn show_in(&self, result: &mut Value) {
+    /// Puts it into the cluster, wherever that is in `result`.
+    pub fn show_in(&self, result: &mut Value) {
         match result {
             Value::Array(items) => items.iter_mut().for_each(|item| self.show_in(item)),
             Value::Object(object) if object.get(NAME).is_some_and(|name| name == CLUSTER) => {
@@ -194,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_back_is_seen_by_the_next_read_of_this_cluster_alone() {
+    fn a_held_back_status_is_read_again_and_only_of_its_own_cluster() {
         let mut view = view();
         let data = json!({"status": "UPDATE_COMPLETE"});
         view.hold_back(&mut request("save", Some(cluster("c-1", data, &["status"]))));
@@ -231,6 +263,34 @@ mod tests {
             (view.status(), view.stack_id()),
             (Some(ClusterStatus::CreateFailed), Some("s"))
         );
+    }
+
+    #[test]
+    fn a_trust_is_seen_by_the_driver_and_what_it_makes_of_it_is_not_written() {
+        let trust = ClusterTrust {
+            trust_id: "t".into(),
+            trustee_user_id: "u".into(),
+            trustee_username: "n".into(),
+            trustee_password: magnum_common::secret::Secret::new("p"),
+        };
+        let mut view = view().with_trust(Some(&trust));
+        let mut sent = cluster("c-1", json!({"status": "DELETE_IN_PROGRESS"}), &[]);
+        view.show_in(&mut sent);
+        assert_eq!(
+            sent[DATA],
+            json!({"uuid": "c-1", "status": "DELETE_IN_PROGRESS", "trust_id": "t", "trustee_user_id": "u",
+                   "trustee_username": "n", "trustee_password": "p"})
+        );
+        let forgotten = json!({"trust_id": null, "api_address": null});
+        let mut save = request(
+            "save",
+            Some(cluster("c-1", forgotten, &["trust_id", "api_address"])),
+        );
+        assert_eq!(view.hold_back(&mut save), ["api_address"]);
+        let mut again = cluster("c-1", json!({}), &[]);
+        view.show_in(&mut again);
+        assert_eq!(again[DATA]["trust_id"], Value::Null);
+        assert_eq!(again[DATA]["trustee_user_id"], "u");
     }
 
     #[test]

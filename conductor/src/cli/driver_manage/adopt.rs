@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use magnum_config::Settings;
 use magnum_drivers::{DriverFolder, MANIFEST_FILE, Manifest, PythonSpec};
 use magnum_engine_python::{Described, inspect};
+use magnum_openstack::Credentials;
 
 use super::Outcome;
 
@@ -26,6 +27,13 @@ pub(super) struct AdoptArgs {
     /// Only say what would be made
     #[arg(long)]
     dry_run: bool,
+}
+
+/// What the folders of an environment's drivers have in common.
+struct Environment<'a> {
+    interpreter: &'a Path,
+    /// Whether clusters have a user and a trust in Keystone.
+    trusts: bool,
 }
 
 /// Makes a folder for each driver of the environment that can be imported.
@@ -72,8 +80,12 @@ pub(super) async fn adopt(
         )?;
         outcome = Outcome::Wrong;
     }
+    let environment = Environment {
+        interpreter: &interpreter,
+        trusts: inspected.trusts,
+    };
     for driver in &inspected.drivers {
-        match make(driver, &interpreter, into, args.dry_run) {
+        match make(driver, &environment, into, args.dry_run) {
             Ok(folder) => {
                 let package = driver.package.as_deref().unwrap_or("?");
                 let verb = if args.dry_run { "would make" } else { "made" };
@@ -109,11 +121,11 @@ fn interpreter(given: &Path) -> Result<PathBuf, String> {
     }
 }
 
-fn make(driver: &Described, interpreter: &Path, into: &Path, dry_run: bool) -> Result<PathBuf, String> {
+fn make(driver: &Described, of: &Environment<'_>, into: &Path, dry_run: bool) -> Result<PathBuf, String> {
     if let Some(error) = &driver.error {
         return Err(format!("cannot be used: {error}{}", hint(error)));
     }
-    let text = manifest(driver, interpreter);
+    let text = manifest(driver, of);
     if let Err(problems) = Manifest::parse(&text) {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         return Err(format!("cannot be described: {}", problems.join("; ")));
@@ -136,15 +148,26 @@ pub(super) async fn check(
     err: &mut dyn Write,
 ) -> io::Result<bool> {
     let wanted = vec![spec.entry_point.clone()];
-    let found = match inspect(spec.interpreter.clone(), settings.files.clone(), wanted).await {
-        Ok(inspected) => inspected.drivers.into_iter().next(),
+    let inspected = match inspect(spec.interpreter.clone(), settings.files.clone(), wanted).await {
+        Ok(inspected) => inspected,
         Err(why) => {
             writeln!(err, "{}: {why}", folder.dir.display())?;
             return Ok(false);
         }
     };
     let mut problems = Vec::new();
-    match found {
+    if inspected.trusts != spec.trusts {
+        let (magnum, trusts) = (&inspected.magnum, inspected.trusts);
+        problems.push(format!(
+            "the environment has Magnum {magnum}: say trusts = {trusts} in [python]"
+        ));
+    }
+    if spec.trusts
+        && let Err(missing) = Credentials::of_trustee_domain_admin(settings)
+    {
+        problems.push(missing.to_string());
+    }
+    match inspected.drivers.into_iter().next() {
         None => problems.push(format!(
             "the environment of {} has no entry point {} in magnum.drivers",
             spec.interpreter.display(),
@@ -194,7 +217,7 @@ fn hint(error: &str) -> &'static str {
     }
 }
 
-fn manifest(driver: &Described, interpreter: &Path) -> String {
+fn manifest(driver: &Described, of: &Environment<'_>) -> String {
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let package = driver.package.as_deref().unwrap_or("?");
     let version = driver.version.as_deref().unwrap_or("0");
@@ -226,8 +249,11 @@ fn manifest(driver: &Described, interpreter: &Path) -> String {
         text,
         "\n[masters]\nsizes = {}\n\n[python]\ninterpreter = {}",
         quoted(driver.master_size().as_str()),
-        quoted(&interpreter.display().to_string()),
+        quoted(&of.interpreter.display().to_string()),
     );
+    if of.trusts {
+        text.push_str("trusts = true\n");
+    }
     text
 }
 

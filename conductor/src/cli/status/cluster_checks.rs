@@ -102,8 +102,9 @@ impl<'a> Clusters<'a> {
         let mut finding = Finding::of("Clusters of former releases");
         if self.facts.with_trust > 0 {
             finding.warn(format!(
-                "{} a user or a trust in Keystone (trust_id, trustee_user_id), which nobody removes once the columns are \
-                 dropped: delete the clusters with Magnum 22, or note the ids.",
+                "{} a user or a trust in Keystone (trust_id, trustee_user_id), in columns that Magnum 23 drops: \
+                 `magnum-db-manage upgrade` keeps them. Before a magnum-db-manage of Magnum 23 runs, \
+                 run `magnum-db-manage save-trusts`.",
                 count(usize::try_from(self.facts.with_trust).unwrap_or(usize::MAX), "cluster has", "clusters have")
             ));
         }

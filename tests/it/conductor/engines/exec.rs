@@ -12,7 +12,8 @@ use magnum_common::ids::ClusterUuid;
 use magnum_conductor::drivers::Loaded;
 use magnum_config::Settings;
 use magnum_driver_api::{
-    Clock, Cloud, Driver, EngineOptions, EngineServices, GuardProgram, NoCertificates, RandomSource, Shared,
+    Clock, Cloud, Driver, EngineOptions, EngineServices, GuardProgram, NoCertificates, NoTrusts,
+    RandomSource, Shared,
 };
 use magnum_tests::oslo_peer::tool;
 use magnum_tests::process::built;
@@ -150,6 +151,7 @@ impl Subject for Shipped {
             options: EngineOptions::new(&settings),
             cloud: Cloud::new(&settings),
             certificates: Arc::new(NoCertificates),
+            trusts: Arc::new(NoTrusts),
             clock: Clock::default(),
             random: RandomSource::default(),
             shared: Shared::default(),

@@ -14,8 +14,8 @@ use magnum_conductor::store::objects::Table as _;
 use magnum_config::Settings;
 use magnum_db::AnyConnection;
 use magnum_driver_api::{
-    Clock, Cloud, Driver, EngineOptions, EngineServices, GuardProgram, NoCertificates, RandomSource, Shared,
-    SharedObjects,
+    Clock, Cloud, Driver, EngineOptions, EngineServices, GuardProgram, NoCertificates, NoTrusts,
+    RandomSource, Shared, SharedObjects,
 };
 use magnum_tests::process::built;
 use magnum_tests::python_plugin::{DRIVER, PythonPlugin};
@@ -114,6 +114,7 @@ impl Subject for Plugin {
             options: EngineOptions::new(&settings),
             cloud: Cloud::new(&settings),
             certificates: Arc::new(NoCertificates),
+            trusts: Arc::new(NoTrusts),
             clock: Clock::default(),
             random: RandomSource::default(),
             shared: self.shared.clone(),

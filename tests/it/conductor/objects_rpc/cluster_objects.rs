@@ -134,7 +134,7 @@ fn raised(outcome: Result<Value, ObjectError>) -> Result<(Exception, String)> {
 }
 
 on_every_database! {
-    async fn what_a_driver_saves_is_there_at_once_for_as_long_as_it_has_the_right(database: TestDatabase) -> Result<()> {
+    async fn a_drivers_save_is_in_the_database_at_once_for_as_long_as_it_has_the_right(database: TestDatabase) -> Result<()> {
         let rows = Rows::in_database(&database).await?;
         let saved = rows.save_cluster(json!({"stack_id": "s-1", "api_address": "https://a"})).await;
         ensure!(saved == Ok(json!([{"obj_what_changed": []}, null])), "{saved:?}");

@@ -44,7 +44,7 @@ on_every_database! {
         assert_eq!(world.cluster(&uuid).await.unwrap().stack_id.as_deref(), Some("fresh"));
     }
 
-    async fn what_a_driver_saves_is_seen_at_once_and_refused_after_its_lease_is_lost(database: TestDatabase) {
+    async fn a_drivers_save_is_seen_at_once_and_refused_after_its_lease_is_lost(database: TestDatabase) {
         let world = World::new(&database).await;
         let (saved, stale) = (Gate::new(), Gate::new());
         let late = Act::Deaf(stale.clone(), Box::new(Act::Save("https://late", Box::new(Act::Panic))));

@@ -1,0 +1,81 @@
+//! A domain for users of clusters in the real Keystone, with its administrator: what `[trust]` asks for.
+
+use anyhow::{Context as _, Result};
+use magnum_common::secret::Secret;
+use magnum_config::Settings;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::keystone_people::{People, unique};
+use crate::openstack::PASSWORD;
+
+/// A domain of a test's own.
+#[derive(Debug, Clone)]
+pub struct TrusteeDomain {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    admin: String,
+    people: People,
+}
+
+impl TrusteeDomain {
+    /// A new domain, with nobody but its administrator in it.
+    pub async fn new(people: &People) -> Result<Self> {
+        let (name, admin) = (unique("domain"), unique("domain-admin"));
+        let domain = json!({"domain": {"name": name, "enabled": true}});
+        let domain = people.administrate(Method::POST, "/domains", domain).await?;
+        let id = domain["domain"]["id"].as_str().context("an id")?.to_owned();
+        let user = json!({"user": {"name": admin, "password": PASSWORD, "domain_id": id}});
+        let user = people.administrate(Method::POST, "/users", user).await?;
+        let user = user["user"]["id"].as_str().context("an id")?.to_owned();
+        let roles = people
+            .administrate(Method::GET, "/roles?name=admin", Value::Null)
+            .await?;
+        let role = roles["roles"][0]["id"].as_str().context("the role admin")?;
+        let grant = format!("/domains/{id}/users/{user}/roles/{role}");
+        people.administrate(Method::PUT, &grant, Value::Null).await?;
+        Ok(Self {
+            id,
+            name,
+            admin,
+            people: people.clone(),
+        })
+    }
+
+    /// Puts it into these settings.
+    pub fn configure(&self, settings: &mut Settings) {
+        let trust = &mut settings.trust;
+        trust.trustee_domain_name = Some(self.name.clone());
+        trust.trustee_domain_admin_name = Some(self.admin.clone());
+        trust.trustee_domain_admin_password = Some(Secret::new(PASSWORD));
+    }
+
+    /// The same as options of a `magnum.conf`.
+    pub fn options(&self) -> [(&'static str, &'static str, String); 3] {
+        [
+            ("trust", "trustee_domain_id", self.id.clone()),
+            ("trust", "trustee_domain_admin_name", self.admin.clone()),
+            ("trust", "trustee_domain_admin_password", PASSWORD.to_owned()),
+        ]
+    }
+
+    /// The users in it, its administrator left out: name and id.
+    pub async fn users(&self) -> Result<Vec<(String, String)>> {
+        let path = format!("/users?domain_id={}", self.id);
+        let found = self.people.administrate(Method::GET, &path, Value::Null).await?;
+        let users = found["users"].as_array().into_iter().flatten();
+        Ok(users
+            .filter_map(|user| Some((user["name"].as_str()?.to_owned(), user["id"].as_str()?.to_owned())))
+            .filter(|(name, _)| *name != self.admin)
+            .collect())
+    }
+
+    /// The trusts in a user.
+    pub async fn trusts_in(&self, user: &str) -> Result<Vec<Value>> {
+        let path = format!("/OS-TRUST/trusts?trustee_user_id={user}");
+        let found = self.people.administrate(Method::GET, &path, Value::Null).await?;
+        Ok(found["trusts"].as_array().cloned().unwrap_or_default())
+    }
+}
