@@ -82,6 +82,10 @@ def in_child(work):
             code = work()
         except SystemExit as ended:
             code = ended.code
+        if isinstance(code, str):
+            # As the interpreter itself has it: a text says what went wrong.
+            print(code, file=sys.stderr, flush=True)
+            code = 1
         os._exit(code if isinstance(code, int) else 0)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if code:
