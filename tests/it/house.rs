@@ -8,12 +8,14 @@
 //! | `map` | what the documents name is there, and every room is on the map |
 //! | `files` | how long a file may be, that it says what it is for, that nothing is ignored |
 //! | `harness` | servers of the tests come up, can be taken down, and lines can be cut |
+//! | `heat` | the tests' Heat runs stacks without machines, and shows them to a cluster's trustee |
 //! | `bench` | the benchmarks measure what they say |
 
 mod bench;
 mod crates;
 mod files;
 mod harness;
+mod heat;
 mod map;
 mod names;
 mod rooms;

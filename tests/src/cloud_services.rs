@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use nix::sys::signal::Signal;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::keystone_people::{People, Person};
+use crate::keystone_people::{People, Person, id};
 use crate::openstack::{OpenStack, PASSWORD, Session, client_of_all_tests};
 use crate::oslo_peer::python;
 use crate::ports::free_port;
@@ -105,12 +105,10 @@ impl CloudServices {
         // At once: most of their start is importing.
         for (service, port) in Service::ALL.into_iter().zip(&mut ports) {
             *port = free_port()?;
-            list(
-                &people,
-                service,
-                &format!("http://127.0.0.1:{port}{}", service.listed()),
-            )
-            .await?;
+            let url = format!("http://127.0.0.1:{port}{}", service.listed());
+            people
+                .acting_service(service.name(), service.kind(), REGION, &url)
+                .await?;
             let mut command = Command::new(python()?);
             little_environment(&mut command)
                 .arg(script())
@@ -270,38 +268,6 @@ impl CloudServices {
         let kind = json!({"volume_type": {"name": name}});
         id(&self.administrate(Service::Cinder, "/types", kind).await?["volume_type"])
     }
-}
-
-/// Puts a service's user and its endpoint into Keystone.
-async fn list(people: &People, service: Service, url: &str) -> Result<()> {
-    let projects = people
-        .administrate(Method::GET, "/projects?name=service", Value::Null)
-        .await?;
-    let project = id(&projects["projects"][0])?;
-    let user = json!({"user": {"name": service.name(), "password": PASSWORD, "domain_id": "default"}});
-    let user = people.administrate(Method::POST, "/users", user).await?;
-    let user = Person {
-        name: service.name().to_owned(),
-        id: id(&user["user"])?,
-        project: "service".to_owned(),
-        project_id: project.clone(),
-    };
-    for role in ["admin", "service"] {
-        people.grant(&user, &format!("projects/{project}"), role).await?;
-    }
-    let made = json!({"service": {"type": service.kind(), "name": service.name()}});
-    let made = people.administrate(Method::POST, "/services", made).await?;
-    for interface in ["public", "internal"] {
-        let endpoint = json!({"endpoint": {
-            "service_id": made["service"]["id"], "interface": interface, "region_id": REGION, "url": url}});
-        people.administrate(Method::POST, "/endpoints", endpoint).await?;
-    }
-    Ok(())
-}
-
-fn id(made: &Value) -> Result<String> {
-    let id = made["id"].as_str().map(str::to_owned);
-    id.with_context(|| format!("no id in {made}"))
 }
 
 fn script() -> PathBuf {

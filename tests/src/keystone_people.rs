@@ -22,6 +22,17 @@ pub struct Person {
     pub project_id: String,
 }
 
+/// A domain with its administrator, whose password is everybody's.
+#[derive(Debug, Clone)]
+pub struct Domain {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Name of the user, of this domain, who administrates it.
+    pub admin: String,
+}
+
 /// Keystone with its administrator.
 #[derive(Debug, Clone)]
 pub struct People {
@@ -54,7 +65,13 @@ impl People {
     pub async fn project(&self, name: &str) -> Result<String> {
         let made = json!({"project": {"name": name, "domain_id": "default"}});
         let made = self.administrate(Method::POST, "/projects", made).await?;
-        Ok(made["project"]["id"].as_str().context("an id")?.to_owned())
+        id(&made["project"])
+    }
+
+    /// A new user of a domain, who may do nothing yet; its id.
+    async fn user(&self, name: &str, domain: &str) -> Result<String> {
+        let made = json!({"user": {"name": name, "password": PASSWORD, "domain_id": domain}});
+        id(&self.administrate(Method::POST, "/users", made).await?["user"])
     }
 
     /// A new user with these roles in a new project of its own.
@@ -67,10 +84,8 @@ impl People {
     /// A new user with these roles in a project.
     pub async fn member_of(&self, project: &str, project_id: &str, roles: &[&str]) -> Result<Person> {
         let name = unique("user");
-        let made = json!({"user": {"name": name, "password": PASSWORD, "domain_id": "default"}});
-        let made = self.administrate(Method::POST, "/users", made).await?;
         let person = Person {
-            id: made["user"]["id"].as_str().context("an id")?.to_owned(),
+            id: self.user(&name, "default").await?,
             name,
             project: project.to_owned(),
             project_id: project_id.to_owned(),
@@ -84,13 +99,15 @@ impl People {
 
     /// Gives a role: `place` is `projects/ID`, `domains/ID` or `system`.
     pub async fn grant(&self, person: &Person, place: &str, role: &str) -> Result<()> {
+        self.grant_to(&person.id, place, role).await
+    }
+
+    async fn grant_to(&self, user: &str, place: &str, role: &str) -> Result<()> {
         let found = self
             .administrate(Method::GET, &format!("/roles?name={role}"), Value::Null)
             .await?;
-        let id = found["roles"][0]["id"]
-            .as_str()
-            .with_context(|| format!("no role {role}"))?;
-        let path = format!("/{place}/users/{}/roles/{id}", person.id);
+        let id = id(&found["roles"][0]).with_context(|| format!("no role {role}"))?;
+        let path = format!("/{place}/users/{user}/roles/{id}");
         self.administrate(Method::PUT, &path, Value::Null).await?;
         Ok(())
     }
@@ -182,6 +199,69 @@ impl People {
         Ok(())
     }
 
+    /// A service that acts by itself: its user in the project `service`, and its endpoint in the catalog.
+    pub async fn acting_service(&self, name: &str, kind: &str, region: &str, url: &str) -> Result<()> {
+        let projects = self
+            .administrate(Method::GET, "/projects?name=service", Value::Null)
+            .await?;
+        let project = id(&projects["projects"][0])?;
+        let user = self.user(name, "default").await?;
+        for role in ["admin", "service"] {
+            self.grant_to(&user, &format!("projects/{project}"), role).await?;
+        }
+        let made = json!({"service": {"type": kind, "name": name}});
+        let made = self.administrate(Method::POST, "/services", made).await?;
+        for interface in ["public", "internal"] {
+            let endpoint = json!({"endpoint": {
+                "service_id": made["service"]["id"], "interface": interface, "region_id": region, "url": url}});
+            self.administrate(Method::POST, "/endpoints", endpoint).await?;
+        }
+        Ok(())
+    }
+
+    /// A new domain and a user who administrates it.
+    pub async fn domain(&self, name: &str, admin: &str) -> Result<Domain> {
+        let made = json!({"domain": {"name": name}});
+        let domain = id(&self.administrate(Method::POST, "/domains", made).await?["domain"])?;
+        let admin_id = self.user(admin, &domain).await?;
+        self.grant_to(&admin_id, &format!("domains/{domain}"), "admin")
+            .await?;
+        Ok(Domain {
+            id: domain,
+            name: name.to_owned(),
+            admin: admin.to_owned(),
+        })
+    }
+
+    /// A role of this name.
+    pub async fn role(&self, name: &str) -> Result<()> {
+        let made = json!({"role": {"name": name}});
+        self.administrate(Method::POST, "/roles", made).await.map(drop)
+    }
+
+    /// A trust: a new user of `domain` may act for the person with these roles. Returns that user's token for it.
+    pub async fn trustee_token(&self, person: &Person, domain: &Domain, roles: &[&str]) -> Result<String> {
+        let trustee = self.user(&unique("trustee"), &domain.id).await?;
+        let named: Vec<Value> = roles.iter().map(|role| json!({"name": role})).collect();
+        let trust = json!({"trust": {
+            "trustor_user_id": person.id, "trustee_user_id": trustee, "project_id": person.project_id,
+            "impersonation": true, "allow_redelegation": false, "roles": named}});
+        let answer = self
+            .client
+            .post(format!("{}/OS-TRUST/trusts", self.url))
+            .header("X-Auth-Token", self.token(person).await?)
+            .json(&trust)
+            .send()
+            .await?;
+        let (status, made): (_, Value) = (answer.status(), answer.json().await?);
+        ensure!(status.is_success(), "{status} {made}");
+        let user = json!({"id": trustee, "password": PASSWORD});
+        self.log_in(json!({
+            "identity": {"methods": ["password"], "password": {"user": user}},
+            "scope": {"OS-TRUST:trust": {"id": made["trust"]["id"]}}}))
+            .await
+    }
+
     /// Takes a token back.
     pub async fn revoke(&self, token: &str) -> Result<()> {
         let answer = self
@@ -194,6 +274,12 @@ impl People {
         ensure!(answer.status().is_success(), "{}", answer.status());
         Ok(())
     }
+}
+
+/// The id of what a service answers.
+pub(crate) fn id(made: &Value) -> Result<String> {
+    let id = made["id"].as_str().map(str::to_owned);
+    id.with_context(|| format!("no id in {made}"))
 }
 
 /// A name that nobody has.

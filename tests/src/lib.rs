@@ -13,6 +13,7 @@
 //! | [`openstack`], [`keystone_people`] | Keystone and Barbican; people and tokens of a test's own |
 //! | [`memcached`] | a cache of tokens |
 //! | [`cloud_services`] | Glance, Nova, Neutron and Cinder |
+//! | [`heat`], [`heat_stacks`] | Heat; the stacks of a project |
 //! | [`recorded_cloud`] | a stand-in for the cloud of the recorded requests |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
@@ -48,6 +49,8 @@ pub mod fake_driver;
 pub mod full_disk;
 pub mod fuzz;
 pub mod fuzz_seeds;
+pub mod heat;
+pub mod heat_stacks;
 pub mod http_trap;
 pub mod keystone_people;
 pub mod kubernetes;

@@ -192,12 +192,17 @@ impl OpenStack {
             .await?;
         ensure!(answer.status().is_success(), "{user}: {}", answer.status());
         let token = answer.headers().get("X-Subject-Token").context("a token")?;
-        Ok(Session {
-            token: token.to_str()?.to_owned(),
+        Ok(self.session(token.to_str()?))
+    }
+
+    /// Whoever has this token.
+    pub fn session(&self, token: &str) -> Session {
+        Session {
+            token: token.to_owned(),
             keystone: self.keystone_url(),
             barbican: format!("http://127.0.0.1:{}/v1", self.barbican),
             client: self.client.clone(),
-        })
+        }
     }
 }
 

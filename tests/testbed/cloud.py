@@ -16,17 +16,9 @@ sys.path.pop(0)
 spec = importlib.util.spec_from_file_location('testbed_openstack', pathlib.Path(__file__).with_name('openstack.py'))
 base = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(base)
-HOST, PASSWORD, REGION = base.HOST, base.PASSWORD, base.REGION
-database, in_child, serve, write = base.database, base.in_child, base.serve, base.write
-
-
-def keystone(port, user):
-    url = f'http://{HOST}:{port}/v3'
-    return {
-        'auth_type': 'password', 'auth_url': url, 'www_authenticate_uri': url, 'username': user, 'password': PASSWORD,
-        'project_name': 'service', 'user_domain_name': 'Default', 'project_domain_name': 'Default', 'region_name': REGION,
-        'service_token_roles': 'service', 'service_token_roles_required': 'true',
-    }
+HOST = base.HOST
+database, in_child, write = base.database, base.in_child, base.write
+one_at_a_time, serve, service_user = base.one_at_a_time, base.serve, base.service_user
 
 
 def common(folder, name, keystone_port):
@@ -34,7 +26,7 @@ def common(folder, name, keystone_port):
     return {
         'DEFAULT': {'use_stderr': 'true', 'transport_url': 'fake://', 'state_path': folder / name},
         'database': {'connection': database(folder, name)},
-        'keystone_authtoken': keystone(keystone_port, name),
+        'keystone_authtoken': service_user(keystone_port, name),
         'oslo_messaging_notifications': {'driver': 'noop'},
         'oslo_concurrency': {'lock_path': folder / name / 'locks'},
     }
@@ -78,7 +70,7 @@ def nova(folder, port, keystone_port):
     config['wsgi'] = {'api_paste_config': paste('nova')}
     config['quota'] = {'key_pairs': -1}
     for section in ('service_user', 'placement', 'neutron', 'cinder'):
-        config[section] = keystone(keystone_port, 'nova')
+        config[section] = service_user(keystone_port, 'nova')
     file = write(folder / 'nova/etc/nova.conf', config)
     for words in (('api_db', 'sync'), ('cell_v2', 'map_cell0', '--database_connection', database(folder, 'nova-cell0')),
                   ('db', 'sync'), ('cell_v2', 'create_cell', '--name', 'cell1')):
@@ -135,4 +127,4 @@ def cinder(folder, port, keystone_port):
 if __name__ == '__main__':
     which, where, own, other = sys.argv[1:]
     make = {'glance': glance, 'nova': nova, 'neutron': neutron, 'cinder': cinder}[which]
-    serve(make(pathlib.Path(where), int(own), int(other)), int(own))
+    serve(one_at_a_time(make(pathlib.Path(where), int(own), int(other))), int(own))

@@ -56,7 +56,6 @@ def one_at_a_time(application):
 
 
 def serve(application, port):
-    application = one_at_a_time(application)
     wsgiref.simple_server.make_server(HOST, port, application, Server, Handler).serve_forever()
 
 
@@ -68,6 +67,16 @@ def write(path, sections):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text('\n'.join(lines) + '\n')
     return str(path)
+
+
+def service_user(keystone_port, user):
+    """How a service logs in, and knows that a token is a service's."""
+    url = f'http://{HOST}:{keystone_port}/v3'
+    return {
+        'auth_type': 'password', 'auth_url': url, 'www_authenticate_uri': url, 'username': user, 'password': PASSWORD,
+        'project_name': 'service', 'user_domain_name': 'Default', 'project_domain_name': 'Default', 'region_name': REGION,
+        'service_token_roles': 'service', 'service_token_roles_required': 'true',
+    }
 
 
 def database(folder, name):
@@ -127,7 +136,7 @@ def keystone(folder, port, barbican_port):
     from keystone.server import wsgi
     application = wsgi.initialize_public_application()
     seed(f'http://{HOST}:{barbican_port}')
-    serve(application, port)
+    serve(one_at_a_time(application), port)
 
 
 def seed(barbican_url):
@@ -166,7 +175,6 @@ def seed(barbican_url):
 
 
 def barbican(folder, port, keystone_port):
-    keystone_url = f'http://{HOST}:{keystone_port}/v3'
     # Barbican takes no --config-file: it looks into the home folder.
     os.environ['HOME'] = str(folder / 'home')
     connection = database(folder, 'barbican')
@@ -175,11 +183,7 @@ def barbican(folder, port, keystone_port):
                     'db_auto_create': 'false'},
         'database': {'connection': connection},
         'oslo_messaging_notifications': {'driver': 'noop'},
-        'keystone_authtoken': {
-            'auth_type': 'password', 'auth_url': keystone_url, 'www_authenticate_uri': keystone_url,
-            'username': 'barbican', 'password': PASSWORD, 'project_name': 'service', 'user_domain_name': 'Default',
-            'project_domain_name': 'Default', 'region_name': REGION, 'service_token_roles': 'service',
-            'service_token_roles_required': 'true', 'token_cache_time': '-1'},
+        'keystone_authtoken': {**service_user(keystone_port, 'barbican'), 'token_cache_time': '-1'},
         'secretstore': {'enabled_secretstore_plugins': 'store_crypto'},
         'crypto': {'enabled_crypto_plugins': 'simple_crypto'},
         'simple_crypto_plugin': {'kek': base64.b64encode(hashlib.sha256(PASSWORD.encode()).digest()).decode()},
@@ -197,7 +201,8 @@ def barbican(folder, port, keystone_port):
     from paste import deploy
     # Its middleware reads the global configuration, which nothing else fills.
     cfg.CONF([], project='barbican')
-    serve(deploy.loadapp(f'config:{sys.prefix}/etc/barbican/barbican-api-paste.ini'), port)
+    application = deploy.loadapp(f'config:{sys.prefix}/etc/barbican/barbican-api-paste.ini')
+    serve(one_at_a_time(application), port)
 
 
 if __name__ == '__main__':
