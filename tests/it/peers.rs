@@ -7,12 +7,14 @@
 //! | `adoption_elsewhere` | on PostgreSQL and SQLite, where Magnum's tool fails, its classes work on our tables |
 //! | `life` | a client of Magnum's API, and of ours, cannot tell Magnum's conductor from ours |
 //! | `mixed_fleet` | one Python conductor and two of ours share the work, and harm each other in nothing |
+//! | `heat_clusters` | Magnum 22's Heat driver makes its clusters in the tests' cloud |
 //! | `ours_alone` | what Magnum does not have: a Python conductor says so, and the client hears it |
 //! | `clients` | every command of `openstack coe`, the libraries and tempest work; nobody sees another project's things |
 
 mod adoption;
 mod adoption_elsewhere;
 mod clients;
+mod heat_clusters;
 mod life;
 mod mixed_fleet;
 mod oslo;

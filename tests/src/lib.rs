@@ -14,6 +14,7 @@
 //! | [`memcached`] | a cache of tokens |
 //! | [`cloud_services`] | Glance, Nova, Neutron and Cinder |
 //! | [`heat`], [`heat_stacks`] | Heat; the stacks of a project |
+//! | [`heat_cloud`], [`etcd_discovery`] | everything that a Heat driver asks when it makes a cluster |
 //! | [`recorded_cloud`] | a stand-in for the cloud of the recorded requests |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
@@ -30,6 +31,7 @@
 //! | [`raw_rpc`] | messages byte by byte |
 //! | [`oslo_peer`] | Python peers, driven by JSON lines |
 //! | [`python_magnum`] | a whole Python Magnum: its API, its conductor, its command lines |
+//! | [`heat_magnum`] | Magnum 22 with its Heat driver in the cloud of [`heat_cloud`] |
 //!
 //! It does not isolate tests from each other's load: two tests share two cores, so deadlines are generous
 //! and nothing is proven by how long it took.
@@ -45,11 +47,14 @@ pub mod collector;
 pub mod databases;
 pub mod deployment;
 pub mod driver_record;
+pub mod etcd_discovery;
 pub mod fake_driver;
 pub mod full_disk;
 pub mod fuzz;
 pub mod fuzz_seeds;
 pub mod heat;
+pub mod heat_cloud;
+pub mod heat_magnum;
 pub mod heat_stacks;
 pub mod http_trap;
 pub mod keystone_people;

@@ -3,7 +3,8 @@
 //!
 //! It reads the same options as our programs do, plus where Keystone is. Keystone, Glance, Nova and Neutron are a
 //! stand-in that only answers questions (`tests/peers/cloud.py`); the driver is the scripted one as a Python
-//! plug-in (`tests/peers/drivers`), which keeps the same record as ours does.
+//! plug-in (`tests/peers/drivers`), which keeps the same record as ours does. Or they are the real ones, and Heat with
+//! them, for the driver that Magnum 22 brings ([`PythonMagnum::in_cloud`]).
 //!
 //! A Python conductor does not end on SIGTERM, and its worker keeps the broker's socket open when only the parent is
 //! killed: what is stopped here is always the whole process group ([`Program::kill_group`]).
@@ -18,6 +19,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::builders::ConfigFile;
 use crate::deployment::Deployment;
 use crate::driver_record::DriverRecord;
+use crate::heat_cloud::HeatCloud;
 use crate::oslo_peer::{OsloPeer, tool};
 use crate::ports::free_port;
 use crate::process::{Finished, Launch, Program, Ready};
@@ -49,14 +51,15 @@ pub enum Served {
     Processes(u8),
 }
 
-/// A configuration for Python's programs, and the stand-in cloud.
+/// A configuration for Python's programs, and the stand-in cloud unless they have the real one.
 pub struct PythonMagnum {
     release: Release,
     folder: PathBuf,
     config: ConfigFile,
     record: DriverRecord,
+    port: u16,
     cloud: String,
-    _cloud: Program,
+    _stand_in: Option<Program>,
 }
 
 impl fmt::Debug for PythonMagnum {
@@ -72,7 +75,7 @@ pub struct PythonApi {
     pub program: Program,
     /// Where it listens, on this machine.
     pub port: u16,
-    /// A client: `anna`, of the project [`NORTH`].
+    /// A client: `anna`, of the project [`NORTH`] of the stand-in cloud.
     pub rest: Rest,
 }
 
@@ -89,7 +92,6 @@ impl PythonMagnum {
 
     /// With the options of `config`, which name a database and perhaps a vhost.
     pub async fn on(release: Release, config: &ConfigFile, record: DriverRecord) -> Result<Self> {
-        let folder = run_dir()?.folder("python-magnum")?;
         let port = free_port()?;
         let cloud = format!("http://127.0.0.1:{port}");
         let program = Launch::command("cloud", Command::new(tool("python")?))
@@ -98,9 +100,48 @@ impl PythonMagnum {
             .ready_when(Ready::Http(format!("{cloud}/identity/v3")))
             .start()
             .await?;
+        let identity = format!("{cloud}/identity/v3");
+        let mut python = Self::new(release, config, record, identity.clone(), Some(program))?;
+        for section in ["keystone_auth", "keystone_authtoken"] {
+            python.set(section, "auth_url", &identity);
+            for (option, value) in [
+                ("auth_type", "password"),
+                ("username", "magnum"),
+                ("password", "secret"),
+                ("project_name", "service"),
+                ("user_domain_name", "Default"),
+                ("project_domain_name", "Default"),
+            ] {
+                python.set(section, option, value);
+            }
+        }
+        python.set("keystone_authtoken", "www_authenticate_uri", &identity);
+        Ok(python)
+    }
+
+    /// In the real cloud, with the options of `config`, which name a database and a vhost. A client of its API needs a
+    /// token of one of the cloud's people.
+    pub async fn in_cloud(release: Release, config: &ConfigFile, cloud: &HeatCloud) -> Result<Self> {
+        let record = DriverRecord::new(run_dir()?.folder("python-record")?);
+        let identity = cloud.heat.openstack.keystone_url();
+        let mut python = Self::new(release, config, record, identity, None)?;
+        for (section, option, value) in cloud.options(python.port).await? {
+            python.set(section, option, value);
+        }
+        Ok(python)
+    }
+
+    fn new(
+        release: Release,
+        config: &ConfigFile,
+        record: DriverRecord,
+        identity: String,
+        stand_in: Option<Program>,
+    ) -> Result<Self> {
+        let folder = run_dir()?.folder("python-magnum")?;
         let paste = folder.join("api-paste.ini");
         std::fs::write(&paste, PASTE)?;
-        let mut config = config
+        let config = config
             .clone()
             .set("DEFAULT", "host", "python")
             .set("DEFAULT", "state_path", folder.display())
@@ -111,25 +152,14 @@ impl PythonMagnum {
             // A process for each, which do nothing in Magnum 23 but cost their start.
             .set("conductor", "workers", 1)
             .set("api", "workers", 4);
-        for section in ["keystone_auth", "keystone_authtoken"] {
-            config = config
-                .set(section, "auth_url", format!("{cloud}/identity/v3"))
-                .set(section, "auth_type", "password")
-                .set(section, "username", "magnum")
-                .set(section, "password", "secret")
-                .set(section, "project_name", "service")
-                .set(section, "user_domain_name", "Default")
-                .set(section, "project_domain_name", "Default");
-        }
-        let identity = format!("{cloud}/identity/v3");
-        config = config.set("keystone_authtoken", "www_authenticate_uri", &identity);
         Ok(Self {
             release,
             folder,
             config,
             record,
+            port: free_port()?,
             cloud: identity,
-            _cloud: program,
+            _stand_in: stand_in,
         })
     }
 
@@ -195,9 +225,9 @@ impl PythonMagnum {
         Ok(program)
     }
 
-    /// An API that answers.
+    /// An API that answers; one at a time, as its port stays the same.
     pub async fn api(&self, served: Served) -> Result<PythonApi> {
-        let port = free_port()?;
+        let port = self.port;
         let config = self
             .config
             .clone()
