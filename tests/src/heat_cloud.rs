@@ -4,7 +4,9 @@
 //! It is the cloud of a Magnum that has such a driver, whichever Magnum that is: [`HeatCloud::options`] are the same for
 //! Python's and for ours.
 
-use anyhow::Result;
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -13,6 +15,7 @@ use crate::etcd_discovery;
 use crate::heat::Heat;
 use crate::keystone_people::Person;
 use crate::openstack::PASSWORD;
+use crate::run_dir::base;
 
 /// The driver that Magnum 22 brings.
 pub const DRIVER: &str = "k8s_fedora_coreos_v1";
@@ -88,6 +91,17 @@ impl HeatCloud {
         self.services.key_pair(&person, KEY_PAIR).await?;
         Ok(person)
     }
+}
+
+/// The virtual environment of an operator of [`DRIVER`], which has Magnum 22's library.
+pub fn environment() -> Result<PathBuf> {
+    let folder = base().join("heat-driver");
+    ensure!(
+        folder.exists(),
+        "{} is missing: tests/run makes it",
+        folder.display()
+    );
+    Ok(folder)
 }
 
 /// A request for a template of [`DRIVER`]'s.

@@ -11,6 +11,7 @@ use magnum_common::clock::utc_now;
 use magnum_common::secret::Secret;
 use magnum_config::DatabaseSection;
 use magnum_db::migrate;
+use magnum_tests::heat_cloud;
 use magnum_tests::process::{Finished, Launch};
 use magnum_tests::python_plugin::{self, PythonPlugin};
 use magnum_tests::run_dir::run_dir;
@@ -348,4 +349,29 @@ async fn adopt_tells_what_is_wrong_with_each_package_and_check_notices_another_v
     let problem = "describes version 1.0.1, and the environment has 1.0.0: adopt it anew";
     ensure!(finished.stderr.contains(problem), "{finished:?}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_heat_driver_of_magnum_22_is_adopted_from_its_environment() -> Result<()> {
+    let drivers = run_dir()?.folder("adopt")?;
+    let adopt = Launch::program("magnum-driver-manage")?
+        .args(["adopt", "--python"])
+        .args([heat_cloud::environment()?, "--into".into(), drivers.clone()]);
+    let said = adopt.output().await?;
+    let made = drivers.join(format!("{}-22.0.0", heat_cloud::DRIVER));
+    ensure!(
+        said.contains(&format!("made {} (magnum, Magnum 22.0.0)", made.display())),
+        "{said}"
+    );
+    let manifest = fs::read_to_string(made.join("driver.toml"))?;
+    for line in [
+        "server_type = \"vm\"",
+        "os = \"fedora-coreos\"",
+        "coe = \"kubernetes\"",
+        "rotate_ca = true",
+    ] {
+        ensure!(manifest.contains(line), "{line}: {manifest}");
+    }
+    let check = Launch::program("magnum-driver-manage")?.args(["check".as_ref(), made.as_os_str()]);
+    check.output().await.map(drop)
 }
