@@ -5,13 +5,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use tokio::sync::OnceCell;
 
+use crate::deployment::Deployment;
 use crate::oslo_peer::python;
 use crate::process::Launch;
-use crate::run_dir::base;
+use crate::run_dir::{base, run_dir};
 
 /// The package's driver that builds folders.
 pub const DRIVER: &str = "test_folders_v1";
+
+/// An adoption imports the package, which takes seconds of a processor: once is enough for all tests of a run.
+static ADOPTED_22: OnceCell<PathBuf> = OnceCell::const_new();
+static ADOPTED_23: OnceCell<PathBuf> = OnceCell::const_new();
 
 /// The package, with a world of its own to build in.
 #[derive(Debug, Clone)]
@@ -62,8 +68,20 @@ impl PythonPlugin {
             library,
             ..Self::new(folder)?
         };
-        let drivers = plugin.drivers.display().to_string();
-        let adopt = plugin.manage(&[
+        let adopted = match library {
+            Library::Magnum22 => &ADOPTED_22,
+            Library::Magnum23 => &ADOPTED_23,
+        };
+        let adopted = adopted.get_or_try_init(async || plugin.adopt().await);
+        copy_manifests(adopted.await?, &plugin.drivers)?;
+        Ok(plugin)
+    }
+
+    /// Adopts the driver, and returns where it is then.
+    async fn adopt(&self) -> Result<PathBuf> {
+        let folder = run_dir()?.folder("adopted")?;
+        let drivers = folder.display().to_string();
+        let adopt = self.manage(&[
             "adopt",
             "--python",
             &venv()?,
@@ -74,6 +92,19 @@ impl PythonPlugin {
         ])?;
         let finished = adopt.finish().await?;
         anyhow::ensure!(finished.status.success(), "{finished:?}");
+        Ok(folder)
+    }
+
+    /// The same in a deployment, which has this driver only. Its record is the deployment's: `built` is what it built.
+    pub async fn in_deployment(deployment: &mut Deployment, library: Library) -> Result<Self> {
+        let mut plugin = Self::adopted_with(&deployment.folder, library).await?;
+        plugin.built = deployment.record.folder().join("built");
+        fs::create_dir_all(&plugin.built)?;
+        deployment.set("drivers", "driver_path", plugin.drivers.display());
+        deployment.set("python", "runtime_directory", plugin.runtime.display());
+        for (name, value) in plugin.environment() {
+            deployment.set_environment(name, &value);
+        }
         Ok(plugin)
     }
 
@@ -138,6 +169,16 @@ impl PythonPlugin {
         let text = fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;
         text.split(' ').map(|pid| Ok(pid.parse()?)).collect()
     }
+}
+
+fn copy_manifests(from: &Path, to: &Path) -> Result<()> {
+    for folder in fs::read_dir(from)? {
+        let folder = folder?;
+        let copy = to.join(folder.file_name());
+        fs::create_dir_all(&copy)?;
+        fs::copy(folder.path().join("driver.toml"), copy.join("driver.toml"))?;
+    }
+    Ok(())
 }
 
 /// The environment of the Python peers.

@@ -1,10 +1,10 @@
 //! A domain for users of clusters in the real Keystone, with its administrator: what `[trust]` asks for.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use magnum_common::secret::Secret;
 use magnum_config::Settings;
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::keystone_people::{People, unique};
 use crate::openstack::PASSWORD;
@@ -24,20 +24,9 @@ impl TrusteeDomain {
     /// A new domain, with nobody but its administrator in it.
     pub async fn new(people: &People) -> Result<Self> {
         let (name, admin) = (unique("domain"), unique("domain-admin"));
-        let domain = json!({"domain": {"name": name, "enabled": true}});
-        let domain = people.administrate(Method::POST, "/domains", domain).await?;
-        let id = domain["domain"]["id"].as_str().context("an id")?.to_owned();
-        let user = json!({"user": {"name": admin, "password": PASSWORD, "domain_id": id}});
-        let user = people.administrate(Method::POST, "/users", user).await?;
-        let user = user["user"]["id"].as_str().context("an id")?.to_owned();
-        let roles = people
-            .administrate(Method::GET, "/roles?name=admin", Value::Null)
-            .await?;
-        let role = roles["roles"][0]["id"].as_str().context("the role admin")?;
-        let grant = format!("/domains/{id}/users/{user}/roles/{role}");
-        people.administrate(Method::PUT, &grant, Value::Null).await?;
+        let domain = people.domain(&name, &admin).await?;
         Ok(Self {
-            id,
+            id: domain.id,
             name,
             admin,
             people: people.clone(),

@@ -2,7 +2,8 @@
 //!
 //! The rows are the conductor's own list of crash points, all of it, so a new step is covered without a new test. In
 //! each row a conductor is stopped exactly at the crash point and `kill -9`ed there; a second one takes over. Rows run
-//! a few at a time, each in a deployment of its own. Asserted in every row:
+//! a few at a time, each in a deployment of its own, with a driver that is a program and with one that is a Python package.
+//! Asserted in every row:
 //!
 //! * the conductor reaches the crash point at all;
 //! * the request became one operation, and that succeeded;
@@ -27,10 +28,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
-use magnum_conductor::operations::crash_point;
+use magnum_conductor::operations::{OperationKind as Kind, crash_point};
 use magnum_conductor::workflows::Step;
 use magnum_tests::deployment::Deployment;
 use magnum_tests::driver_record::CallLine;
+use magnum_tests::python_plugin::{self, Library, PythonPlugin};
 use magnum_tests::raw_rpc::RawRpc;
 use magnum_tests::rest::Rest;
 use magnum_tests::{Backend, wait};
@@ -49,14 +51,66 @@ fn is_for_calls(point: &str) -> bool {
     point.contains("/reply/")
 }
 
-async fn matrix(backend: Backend) -> Result<()> {
-    let rows = crash_point::all();
+/// Whose calls are interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DriverOfRows {
+    /// The scripted one: a program, whose calls do everything at once.
+    Scripted,
+    /// The tests' package in the plug-in host: what its calls want, its looks do.
+    Python,
+}
+
+impl DriverOfRows {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Scripted => "scripted",
+            Self::Python => python_plugin::DRIVER,
+        }
+    }
+
+    fn knows(self, kind: Kind) -> bool {
+        self == Self::Scripted || !matches!(kind, Kind::ClusterRebuild | Kind::ClusterReboot)
+    }
+
+    /// Whether it names the nodes that go.
+    fn chooses(self) -> bool {
+        self == Self::Scripted
+    }
+
+    async fn deployment(self, backend: Backend) -> Result<Deployment> {
+        let mut deployment = Deployment::new(backend).await?;
+        if self == Self::Python {
+            PythonPlugin::in_deployment(&mut deployment, Library::default()).await?;
+            deployment.set("conductor", "status_poll_interval", 0.5);
+            // Looks of the one that is killed are soon another's.
+            deployment.set("conductor", "operation_lease", 3);
+        }
+        Ok(deployment)
+    }
+}
+
+/// The crash points of a driver's own steps: what differs by the driver. `MAGNUM_TESTS_ALL=1` takes them all.
+fn is_of_the_driver(point: &str) -> bool {
+    let is_driver_step = |kind: Kind| {
+        kind.steps()
+            .last()
+            .is_some_and(|step| point.contains(&format!("/{step}/")))
+    };
+    std::env::var_os("MAGNUM_TESTS_ALL").is_some() || kind_of(point).is_ok_and(is_driver_step)
+}
+
+async fn matrix(backend: Backend, driver: DriverOfRows) -> Result<()> {
+    let mut rows = crash_point::all();
+    rows.retain(|row| kind_of(row).is_ok_and(|kind| driver.knows(kind)));
+    if driver == DriverOfRows::Python {
+        rows.retain(|row| is_of_the_driver(row));
+    }
     ensure!(
         rows.len() > 20,
         "the list of crash points is suspiciously short: {rows:?}"
     );
-    let rows =
-        futures::stream::iter(rows).map(async |point| row(backend, &point).await.with_context(|| point));
+    let rows = futures::stream::iter(rows)
+        .map(async |point| row(backend, driver, &point).await.with_context(|| point));
     let results: Vec<Result<()>> = rows.buffer_unordered(AT_A_TIME).collect().await;
     let failures: Vec<String> = results
         .into_iter()
@@ -73,12 +127,11 @@ async fn matrix(backend: Backend) -> Result<()> {
 }
 
 /// One row: kill at `point`, take over, look.
-async fn row(backend: Backend, point: &str) -> Result<()> {
-    let mut deployment = Deployment::new(backend).await?;
+async fn row(backend: Backend, driver: DriverOfRows, point: &str) -> Result<()> {
+    let mut deployment = driver.deployment(backend).await?;
     deployment.set("api", "accept_wait", 1);
-    let (kind, _) = point.split_once('/').context("a crash point without a kind")?;
     let api = deployment.api().await?;
-    let subject = Subject::prepare(&deployment, &api, kind.parse()?).await?;
+    let subject = Subject::prepare(&deployment, &api, kind_of(point)?, driver.name()).await?;
     let before: HashSet<String> = deployment.operations().await?.iter().map(id_of).collect();
 
     let file = deployment.folder.join("crash-point");
@@ -108,7 +161,16 @@ async fn row(backend: Backend, point: &str) -> Result<()> {
         Asked::Call(call) => call.answered(&deployment, point).await?,
     };
     one_succeeded(&deployment, &before).await?;
-    outcome(&deployment, &api.rest, point, &subject, &cluster).await
+    let calls = outcome(&deployment, &api.rest, point, &subject, &cluster).await?;
+    if driver.chooses() && subject.kind.steps().contains(&Step::ChooseNodes) {
+        same_nodes(&deployment, point, &cluster, &calls)?;
+    }
+    Ok(())
+}
+
+fn kind_of(point: &str) -> Result<Kind> {
+    let (kind, _) = point.split_once('/').context("a crash point without a kind")?;
+    Ok(kind.parse()?)
 }
 
 fn id_of(operation: &Value) -> String {
@@ -190,14 +252,14 @@ impl Call {
     }
 }
 
-/// What the user sees and what the driver did, when all is over.
+/// What the user sees and what the driver did, when all is over. Returns the calls of the driver.
 async fn outcome(
     deployment: &Deployment,
     rest: &Rest,
     point: &str,
     subject: &Subject,
     cluster: &str,
-) -> Result<()> {
+) -> Result<Vec<CallLine>> {
     let status = subject.leads_to();
     ensure!(rest.status(cluster).await?.as_deref() == status);
     ensure!(
@@ -227,10 +289,7 @@ async fn outcome(
         calls.iter().all(|one| one.operation == calls[0].operation),
         "repeated for another operation: {calls:#?}"
     );
-    if subject.kind.steps().contains(&Step::ChooseNodes) {
-        same_nodes(deployment, point, cluster, &calls)?;
-    }
-    Ok(())
+    Ok(calls)
 }
 
 /// Every call was given the nodes that the driver had named last: the choice was asked for once, and again only where
@@ -261,10 +320,15 @@ fn same_nodes(deployment: &Deployment, point: &str, cluster: &str, calls: &[Call
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_crash_point_on_sqlite() -> Result<()> {
-    matrix(Backend::Sqlite).await
+    matrix(Backend::Sqlite, DriverOfRows::Scripted).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_crash_point_on_mariadb() -> Result<()> {
-    matrix(Backend::Mariadb).await
+    matrix(Backend::Mariadb, DriverOfRows::Scripted).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_crash_point_with_a_driver_that_is_a_python_package() -> Result<()> {
+    matrix(Backend::Mariadb, DriverOfRows::Python).await
 }

@@ -23,17 +23,12 @@ async fn deployment(backend: Backend) -> Result<(Deployment, PythonPlugin)> {
 
 async fn deployment_with(backend: Backend, library: Library) -> Result<(Deployment, PythonPlugin)> {
     let mut deployment = Deployment::new(backend).await?;
-    let plugin = PythonPlugin::adopted_with(&deployment.folder, library).await?;
-    deployment.set("drivers", "driver_path", plugin.drivers.display());
-    deployment.set("python", "runtime_directory", plugin.runtime.display());
+    let plugin = PythonPlugin::in_deployment(&mut deployment, library).await?;
     // Calls that are cut off are noticed soon.
     deployment.set("conductor", "operation_lease", 3);
     deployment.set("conductor", "operation_retry_initial", 0.2);
     deployment.set("conductor", "shutdown_timeout", 1);
     deployment.set("conductor", "status_poll_interval", 0.5);
-    for (name, value) in plugin.environment() {
-        deployment.set_environment(name, &value);
-    }
     Ok((deployment, plugin))
 }
 

@@ -14,6 +14,7 @@ use futures::StreamExt as _;
 use magnum_tests::deployment::Deployment;
 use magnum_tests::mariadb::Mariadb;
 use magnum_tests::process::Program;
+use magnum_tests::python_plugin::{DRIVER, Library, PythonPlugin};
 use magnum_tests::rabbitmq::Rabbitmq;
 use magnum_tests::rest::Rest;
 use magnum_tests::{Backend, TestDatabase, wait};
@@ -243,11 +244,21 @@ async fn two_hundred(
     begun: usize,
     event: impl AsyncFnOnce(&Deployment, Program) -> Result<Program>,
 ) -> Result<()> {
+    two_hundred_of(deployment, "scripted", begun, event).await
+}
+
+/// The same with another driver.
+async fn two_hundred_of(
+    deployment: &mut Deployment,
+    driver: &str,
+    begun: usize,
+    event: impl AsyncFnOnce(&Deployment, Program) -> Result<Program>,
+) -> Result<()> {
     calm(deployment);
     deployment.set_driver_delay(Duration::from_millis(200));
     let conductor = deployment.conductor("one").await?;
     let api = deployment.api().await?;
-    let template = api.rest.create_template("small").await?;
+    let template = api.rest.create_template_for("small", driver).await?;
     let promised = create_clusters(&api.rest, &template, 200, &AtomicUsize::default()).await?;
     wait::until("the driver to be called", PATIENCE, async || {
         let now = deployment
@@ -277,6 +288,27 @@ async fn a_conductor_killed_early_loses_nothing() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conductor_killed_late_loses_nothing() -> Result<()> {
     two_hundred(&mut Deployment::new(Backend::Postgres).await?, 150, killed).await
+}
+
+/// Killed twice: the second time while the drivers of the first one's operations are called again.
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_of_conductors_with_a_python_driver_lose_nothing() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Mariadb).await?;
+    PythonPlugin::in_deployment(&mut deployment, Library::default()).await?;
+    deployment.set("conductor", "status_poll_interval", 1);
+    two_hundred_of(&mut deployment, DRIVER, 40, async |deployment, conductor| {
+        let mut second = killed(deployment, conductor).await?;
+        wait::until("more calls of the driver", PATIENCE, async || {
+            let calls = deployment.record.lines()?.len();
+            ensure!(calls >= 200, "{calls}");
+            Ok::<_, anyhow::Error>(())
+        })
+        .await?;
+        second.kill().await?;
+        deployment.conductor("three").await
+    })
+    .await?;
+    deployment.record.assert_sound()
 }
 
 #[tokio::test(flavor = "multi_thread")]

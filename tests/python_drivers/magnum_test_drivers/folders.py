@@ -16,8 +16,16 @@ and the next look makes the nodes. Labels of the cluster change that:
         garbage         breaks the process in the middle of a message
         over_limit      sets a stack_id that no column takes
         save            writes to the cluster for as long as it may
+
+MAGNUM_TEST_DELAY: seconds that each create, update and delete takes.
+
+With MAGNUM_TEST_RECORD it keeps the record that the scripted driver keeps (tests/drivers/scripted): a line when a call
+begins and one when it ends. What that calls an operation is the request here: a driver does not know more.
 """
+import contextlib
 import ctypes
+import fcntl
+import functools
 import json
 import os
 import shutil
@@ -29,6 +37,43 @@ import requests
 
 from magnum.drivers.common import driver
 from magnum import objects
+
+
+def recorded(call):
+    """Keeps a record of a method; of two for one cluster at a time, whoever makes them, too."""
+    def around(method):
+        @functools.wraps(method)
+        def recording(self, context, cluster, *args, **kwargs):
+            with record(call, context, cluster):
+                time.sleep(float(os.environ.get('MAGNUM_TEST_DELAY') or 0))
+                return method(self, context, cluster, *args, **kwargs)
+        return recording
+    return around
+
+
+@contextlib.contextmanager
+def record(call, context, cluster):
+    folder = os.environ.get('MAGNUM_TEST_RECORD')
+    if not folder:
+        yield
+        return
+    about = {'call': call, 'cluster': cluster.uuid, 'operation': context.request_id, 'attempt': 0, 'nodes': 0}
+
+    def write(**more):
+        line = json.dumps(about | more | {'pid': os.getpid(), 'at': time.monotonic()}) + '\n'
+        with open(os.path.join(folder, 'calls'), 'ab', buffering=0) as calls:
+            calls.write(line.encode())  # one write: lines of several processes do not mix
+
+    os.makedirs(os.path.join(folder, 'locks'), exist_ok=True)
+    # The kernel drops the lock when its holder dies.
+    with open(os.path.join(folder, 'locks', cluster.uuid), 'w') as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            write(event='overlap')
+        write(event='begin')
+        yield
+        write(event='end', outcome={'create': 'CREATE', 'delete': 'DELETE'}.get(call, 'UPDATE') + '_COMPLETE')
 
 
 class Monitor:
@@ -48,6 +93,7 @@ class FolderDriver(driver.Driver):
     def provides(self):
         return [{'server_type': 'vm', 'os': 'ubuntu', 'coe': 'kubernetes'}]
 
+    @recorded('create')
     def create_cluster(self, context, cluster, cluster_create_timeout):
         if cluster.stack_id is None:
             cluster.stack_id = f'folder-{cluster.uuid[:8]}'
@@ -55,18 +101,22 @@ class FolderDriver(driver.Driver):
         self._want(cluster, 'create')
         self._note_trust(cluster, 'create')
 
+    @recorded('update')
     def update_cluster(self, context, cluster, scale_manager=None, rollback=False):
         self._want(cluster, 'update')
 
+    @recorded('resize')
     def resize_cluster(self, context, cluster, resize_manager, node_count, nodes_to_remove, nodegroup=None):
         self._want(cluster, 'resize')
 
+    @recorded('upgrade')
     def upgrade_cluster(self, context, cluster, cluster_template, max_batch_size, nodegroup, scale_manager=None,
                         rollback=False):
         cluster.cluster_template_id = cluster_template.uuid
         cluster.coe_version = cluster_template.labels.get('kube_tag', 'v1.30.0')
         self._want(cluster, 'upgrade')
 
+    @recorded('delete')
     def delete_cluster(self, context, cluster):
         self._misbehave(cluster, 'delete')
         for group in objects.NodeGroup.list(context, cluster.uuid):
@@ -74,18 +124,26 @@ class FolderDriver(driver.Driver):
             group.save()
         self._write(cluster, {})
 
+    @recorded('create_nodegroup')
     def create_nodegroup(self, context, cluster, nodegroup):
         self._want(cluster, 'create_nodegroup')
 
+    @recorded('update_nodegroup')
     def update_nodegroup(self, context, cluster, nodegroup):
         nodegroup.save()
         self._want(cluster, 'update_nodegroup')
 
+    @recorded('delete_nodegroup')
     def delete_nodegroup(self, context, cluster, nodegroup):
         nodegroup.status = 'DELETE_IN_PROGRESS'
         nodegroup.save()
         self._want(cluster, 'delete_nodegroup')
 
+    @recorded('rotate_ca')
+    def rotate_ca_certificate(self, context, cluster):
+        self._want(cluster, 'rotate_ca')
+
+    @recorded('rotate_credential')
     def rotate_credential(self, context, cluster):
         self._misbehave(cluster, 'rotate_credential')
         cluster.user_id = context.user_id

@@ -33,12 +33,12 @@ pub struct Subject {
 
 impl Subject {
     /// Templates, and whatever else has to be there before the request.
-    pub async fn prepare(deployment: &Deployment, api: &Api, kind: Kind) -> Result<Self> {
+    pub async fn prepare(deployment: &Deployment, api: &Api, kind: Kind, driver: &str) -> Result<Self> {
         let mut builder = deployment.conductor("builder").await?;
         let mut subject = Self {
             kind,
-            template: api.rest.create_template("small").await?,
-            newer_template: api.rest.create_template("newer").await?,
+            template: api.rest.create_template_for("small", driver).await?,
+            newer_template: api.rest.create_template_for("newer", driver).await?,
             cluster: uuid::Uuid::new_v4().to_string(),
             worker: None,
             pool: uuid::Uuid::new_v4().to_string(),
