@@ -331,7 +331,7 @@ async fn adopt_tells_what_is_wrong_with_each_package_and_check_notices_another_v
     let manifest = made.join("driver.toml");
     let text = fs::read_to_string(&manifest)?;
     ensure!(
-        text.contains("rotate_credential = true") && !text.contains("rotate_ca"),
+        text.contains("rotate_credential = true") && !text.contains("resize_masters"),
         "{text}"
     );
     let folder = made.display().to_string();

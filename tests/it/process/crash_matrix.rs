@@ -28,7 +28,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
-use magnum_conductor::operations::{OperationKind as Kind, crash_point};
+use magnum_conductor::operations::OperationKind as Kind;
+use magnum_conductor::operations::crash_point::{self, CrashPoint};
 use magnum_conductor::workflows::Step;
 use magnum_tests::deployment::Deployment;
 use magnum_tests::driver_record::CallLine;
@@ -89,24 +90,29 @@ impl DriverOfRows {
     }
 }
 
-/// The crash points of a driver's own steps: what differs by the driver. `MAGNUM_TESTS_ALL=1` takes them all.
-fn is_of_the_driver(point: &str) -> bool {
-    let is_driver_step = |kind: Kind| {
-        kind.steps()
-            .last()
-            .is_some_and(|step| point.contains(&format!("/{step}/")))
+/// Before and after a driver's own call: where it matters what the driver has done. `MAGNUM_TESTS_CRASH_POINTS=all`
+/// takes all points.
+fn is_around_the_driver(point: &str) -> bool {
+    let is_around = |kind: Kind| {
+        let around = [CrashPoint::AfterIntent, CrashPoint::AfterEffect];
+        kind.steps().last().is_some_and(|step| {
+            around
+                .iter()
+                .any(|at| point.ends_with(&format!("/{step}/{}", at.as_str())))
+        })
     };
-    std::env::var_os("MAGNUM_TESTS_ALL").is_some() || kind_of(point).is_ok_and(is_driver_step)
+    std::env::var("MAGNUM_TESTS_CRASH_POINTS").is_ok_and(|which| which == "all")
+        || kind_of(point).is_ok_and(is_around)
 }
 
 async fn matrix(backend: Backend, driver: DriverOfRows) -> Result<()> {
     let mut rows = crash_point::all();
     rows.retain(|row| kind_of(row).is_ok_and(|kind| driver.knows(kind)));
     if driver == DriverOfRows::Python {
-        rows.retain(|row| is_of_the_driver(row));
+        rows.retain(|row| is_around_the_driver(row));
     }
     ensure!(
-        rows.len() > 20,
+        rows.len() > 15,
         "the list of crash points is suspiciously short: {rows:?}"
     );
     let rows = futures::stream::iter(rows)

@@ -199,7 +199,8 @@ async fn an_import_that_never_ends_is_given_up_and_harms_no_other_driver() -> Re
         interpreter.display()
     );
     std::fs::write(folder.join("driver.toml"), manifest)?;
-    deployment.set("python", "start_timeout", 4);
+    // On a busy machine the other environment takes some seconds, too.
+    deployment.set("python", "start_timeout", 20);
     let one = deployment.conductor("one").await?;
     let api = deployment.api().await?;
     let endless = api.rest.create_template_for("endless", "test_exits_v1").await?;

@@ -9,6 +9,7 @@ and the next look makes the nodes. Labels of the cluster change that:
         transient       fails as if a service was away
         permanent       fails for good
         unsupported     raises NotImplementedError
+        not_supported   raises what Magnum's own drivers raise for what they refuse
         unsaved         sets a field and fails
         hang            never ends, and has a child that never ends either
         orphan          ends, and leaves a child that never ends
@@ -35,6 +36,7 @@ import time
 
 import requests
 
+from magnum.common import exception
 from magnum.drivers.common import driver
 from magnum import objects
 
@@ -260,6 +262,9 @@ class FolderDriver(driver.Driver):
 
     def _unsupported(self, cluster):
         raise NotImplementedError
+
+    def _not_supported(self, cluster):
+        raise exception.NotSupported('the test cloud cannot do this')
 
     def _unsaved(self, cluster):
         cluster.stack_id, cluster.name = 'unsaved-stack', 'unsaved-name'

@@ -22,6 +22,7 @@ host_files! {
     "magnum_plugin_host/library.py"
     "magnum_plugin_host/log_lines.py"
     "magnum_plugin_host/remote_objects.py"
+    "magnum_plugin_host/repairs.py"
     "magnum_plugin_host/worker.py"
     "magnum_plugin_host/zygote.py"
 }

@@ -105,7 +105,12 @@ impl PythonDriver {
             text: method.name.to_owned(),
             percent: None,
         });
-        let message = method.message(1, &self.spec.entry_point, request::context(call.context), cluster);
+        let message = method.message(
+            call.attempt,
+            &self.spec.entry_point,
+            request::context(call.context),
+            cluster,
+        );
         let made = Exchange {
             connection: &mut worker.connection,
             objects: &call.objects,
@@ -152,7 +157,10 @@ impl PythonDriver {
 
     /// Writes what the driver has set and not saved, as Magnum's conductor does.
     async fn save(&self, call: &DriverCall<'_>, view: &mut View, done: Done) -> Result<(), DriverError> {
-        let written = view.take_unsaved(done.cluster.unwrap_or_default());
+        let mut written = view.take_unsaved(done.cluster.unwrap_or_default());
+        // Part of the report, and written with the result of the call: a stack_id that is in the row before says that the
+        // driver has begun with it.
+        written.remove("stack_id");
         save_fields(&call.objects, cluster_identity(call), written).await?;
         let group = call.task.node_group().and_then(|uuid| {
             let mut groups = call.node_groups.iter();

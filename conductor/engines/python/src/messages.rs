@@ -42,6 +42,8 @@ pub struct CallMessage<'a> {
     pub call: &'a str,
     /// The entry point.
     pub driver: &'a str,
+    /// Which attempt of the operation it is; counts from 1.
+    pub attempt: u32,
     /// Whether another call follows on the connection.
     pub more: bool,
     /// The request's context, or `{"admin": true}`.

@@ -82,10 +82,10 @@ impl Method {
         Ok(method)
     }
 
-    /// The message of a call for `cluster`, the `id`th of its connection.
+    /// The message of a call for `cluster`, made in this attempt of its operation.
     pub fn message<'a>(
         &'a self,
-        id: u32,
+        attempt: u32,
         driver: &'a str,
         context: Value,
         cluster: Value,
@@ -94,9 +94,10 @@ impl Method {
         let headers = trace.iter().flat_map(TraceContext::headers);
         CallMessage {
             r#type: "call",
-            id,
+            id: 1,
             call: self.name,
             driver,
+            attempt,
             more: false,
             context,
             cluster,

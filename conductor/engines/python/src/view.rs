@@ -4,6 +4,9 @@
 //! A cluster's status is what the call reports, and ends its operation; the template of an upgrade is in the row when the
 //! upgrade was taken. Both are held back, so that a call that fails half-way leaves neither behind. Everything else that
 //! a driver saves is written at once.
+//!
+//! A create that is repeated keeps the stack that an earlier attempt has saved: a driver that names another one at its
+//! begin is told the first one, and goes on with what it has begun.
 
 use magnum_common::model::{Cluster, ClusterStatus};
 use magnum_driver_api::{ClusterTrust, Task};
@@ -34,6 +37,8 @@ pub struct View {
     /// Fields of the cluster that the driver sees and the row does not have.
     fields: Map<String, Value>,
     stack_id: Option<String>,
+    /// What an earlier attempt of the create has begun to build: the driver goes on with it.
+    begun_stack: Option<String>,
 }
 
 impl View {
@@ -43,6 +48,7 @@ impl View {
             cluster: cluster.uuid.to_string(),
             fields: Map::new(),
             stack_id: cluster.stack_id.clone(),
+            begun_stack: None,
         }
     }
 
@@ -72,6 +78,9 @@ impl View {
     /// At the start of the call for `task`. The certificates of a rotation are in the row when the driver has taken them.
     pub fn of_task(cluster: &Cluster, task: &Task<'_>) -> Self {
         let mut view = Self::new(cluster);
+        if matches!(task, Task::Create) {
+            view.begun_stack.clone_from(&cluster.stack_id);
+        }
         if matches!(task, Task::RotateCa) {
             for (name, value) in [
                 ("ca_cert_ref", &cluster.ca_cert_ref),
@@ -115,9 +124,12 @@ impl View {
         if !is_cluster {
             return changes;
         }
-        let (held, written): (Vec<String>, Vec<String>) = changes
+        let (held, mut written): (Vec<String>, Vec<String>) = changes
             .into_iter()
             .partition(|name| HELD_BACK.contains(&name.as_str()));
+        if self.begun_stack.is_some() {
+            written.retain(|name| name != "stack_id");
+        }
         for name in held {
             let value = instance[DATA][&name].clone();
             self.fields.insert(name, value);
@@ -156,6 +168,11 @@ impl View {
                         if updates.contains_key(name) {
                             updates.insert(name.clone(), value.clone());
                         }
+                    }
+                    if let Some(stack) = &self.begun_stack
+                        && request.method == "save"
+                    {
+                        updates.insert("stack_id".to_owned(), json!(stack));
                     }
                 }
             }
@@ -239,6 +256,20 @@ mod tests {
         let ours = cluster("c-1", json!({"status": "UPDATE_COMPLETE"}), &[]);
         view.show(&request("refresh", Some(ours)), &mut refreshed);
         assert_eq!(refreshed[0]["status"], "UPDATE_COMPLETE");
+    }
+
+    #[test]
+    fn a_repeated_create_goes_on_with_the_stack_that_it_has_begun() {
+        let mut begun = Cluster::new("c-1".into(), "t-1".into());
+        begun.stack_id = Some("first".into());
+        let mut view = View::of_task(&begun, &Task::Create);
+        let named = json!({"stack_id": "second", "api_address": "a"});
+        let mut save = request("save", Some(cluster("c-1", named, &["stack_id", "api_address"])));
+        assert_eq!(view.hold_back(&mut save), ["api_address"]);
+        let mut saved = json!([{"obj_what_changed": []}, null]);
+        view.show(&save, &mut saved);
+        assert_eq!(saved[0], json!({"obj_what_changed": [], "stack_id": "first"}));
+        assert_eq!(view.stack_id(), Some("first"));
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Plugin {
         let manifest = format!(
             "[driver]\nname = '{DRIVER}'\nversion = '1.0.0'\nengine = 'python'\n\
              [[provides]]\nserver_type = 'vm'\nos = 'ubuntu'\ncoe = 'kubernetes'\n\
-             [capabilities]\nremove_named_nodes = true\nupgrade = true\nrotate_credential = true\nhealth = true\n\
+             [capabilities]\nremove_named_nodes = true\nupgrade = true\nrotate_ca = true\nrotate_credential = true\nhealth = true\n\
              [python]\ninterpreter = '{}'\n",
             plugin.interpreter()?.display()
         );

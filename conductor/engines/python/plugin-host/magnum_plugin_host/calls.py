@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from magnum_plugin_host import errors
+from magnum_plugin_host import errors, repairs
 from magnum_plugin_host.channel import Message
 
 LOG = logging.getLogger(__name__)
@@ -57,7 +57,11 @@ def run(driver: Any, message: Message) -> Message:
         value = CALLS[message["call"]](arguments)
     except BaseException as error:
         LOG.debug("the call failed", exc_info=True)
-        return {"type": "failed", **arguments.unsaved(), **errors.failed(error)}
+        failed = errors.failed(error)
+        user_id = arguments.context.user_id
+        if repairs.after_failure(message, arguments.clients, user_id, arguments.cluster, error):
+            failed["class"] = "transient"
+        return {"type": "failed", **arguments.unsaved(), **failed}
     finally:
         store.set_ctx(None)
     return {"type": "done", **arguments.unsaved(), "value": value}

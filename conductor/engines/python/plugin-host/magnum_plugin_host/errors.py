@@ -57,12 +57,13 @@ def classify(error: BaseException) -> str:
         return "cancelled"
     if isinstance(error, NotImplementedError) or _is(error, "magnum.common.exception.NotSupported"):
         return "not_supported"
-    if any(_is_transient(link) for link in _chain(error)):
+    if any(_is_transient(link) for link in chain(error)):
         return "transient"
     return "permanent"
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception and those that led to it."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:

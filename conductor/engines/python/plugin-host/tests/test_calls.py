@@ -81,7 +81,7 @@ def test_failures_have_a_class_and_a_message(connection: Connection) -> None:
     )
     assert failed("permanent") == ("permanent", "builtins.ValueError", "the test cloud has no such flavor")
     assert failed("unsupported") == ("not_supported", "builtins.NotImplementedError", "NotImplementedError")
-    reply = connection.call("rotate_ca_certificate", Rows())
+    reply = connection.call("rotate_ca_certificate", Rows(test_rotate_ca="not_supported"))
     assert (reply["class"], reply["exception"]) == ("not_supported", "magnum.common.exception.NotSupported")
 
 

@@ -25,7 +25,12 @@ def test_a_broken_package_harms_no_other(about: dict[str, Any]) -> None:
 def test_a_driver_is_described_by_what_it_overrides_and_accepts(connection: Connection) -> None:
     about = described(connection)["test_folders_v1"]
     assert about["provides"] == [{"server_type": "vm", "os": "ubuntu", "coe": "kubernetes"}]
-    assert about["overrides"] == ["update_cluster_status", "get_monitor", "rotate_credential"]
+    assert about["overrides"] == [
+        "update_cluster_status",
+        "get_monitor",
+        "rotate_ca_certificate",
+        "rotate_credential",
+    ]
     assert (about["master_sizes"], about["resizes_masters"], about["beta"]) == ([1, 3], False, False)
     assert (about["package"], about["version"], about["error"]) == ("magnum-test-drivers", "1.0.0", None)
 
