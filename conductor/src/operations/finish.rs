@@ -65,7 +65,7 @@ pub fn driver_returned(
         }
         Standing::Complete => {
             // The answer first: it shows the cluster, and a delete leaves none.
-            complete(conn, operation)?;
+            complete(conn, operation, report)?;
             let answer = cluster_reply(conn, operation)?;
             fenced::end(conn, lease, State::Succeeded, None, answer.as_ref())?;
             Ok(State::Succeeded)

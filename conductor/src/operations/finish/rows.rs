@@ -64,10 +64,21 @@ pub(super) fn leave_no_certificates(
     Ok(())
 }
 
-/// The end of a cluster's action: status, node groups, and for a deletion the removal of rows.
-pub(super) fn complete(conn: &mut AnyConnection, operation: &Operation) -> Result<(), JournalError> {
+/// The end of a cluster's action: status, node groups, and for a deletion the removal of rows. Where the status is left
+/// alone, what the driver has to say stands beside it: that an old credential could not be deleted, say.
+pub(super) fn complete(
+    conn: &mut AnyConnection,
+    operation: &Operation,
+    report: &DriverReport,
+) -> Result<(), JournalError> {
     let (kind, cluster) = (operation.kind, &operation.cluster);
     if !kind.moves_status() {
+        if let Some(reason) = report.cluster.status_reason.as_deref()
+            && let Some(status) = store::clusters::find(conn, cluster)?.and_then(|row| row.status)
+        {
+            let reason = Some(write::clip(reason));
+            store::clusters::set_status(conn, cluster, Some(status), status, reason)?;
+        }
         return Ok(());
     }
     let status = kind.status(Outcome::Complete);

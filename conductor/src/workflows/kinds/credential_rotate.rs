@@ -1,4 +1,5 @@
-//! A new credential for what runs in a cluster. Its status is left alone, unless the driver reports one.
+//! A new credential for what runs in a cluster. Its status is left alone, unless the driver
+//! reports that it is in progress.
 
 use magnum_common::error::{Exception, Fault};
 use magnum_common::model::{Action, ClusterTemplate, NodeGroup};

@@ -239,6 +239,22 @@ on_every_database! {
         world.nothing_is_open().await;
     }
 
+    async fn what_a_driver_says_of_a_new_credential_stands_beside_the_status(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let conductor = world.conductor("one");
+        let cluster = world.complete_cluster(&conductor).await;
+        let mut report = DriverReport::status(S::UpdateComplete);
+        report.cluster.status_reason = Some("the old one could not be deleted".into());
+        world.driver.then(Act::Report(Box::new(report)));
+        let rotating = world.record(rotate_credential(&cluster)).await;
+        conductor.wake();
+        world.reaches(&rotating, State::Succeeded).await;
+        let row = world.cluster(&cluster).await.expect("the cluster");
+        assert_eq!(row.status, Some(S::CreateComplete));
+        assert_eq!(row.status_reason.as_deref(), Some("the old one could not be deleted"));
+        world.nothing_is_open().await;
+    }
+
     async fn a_credential_that_takes_time_is_in_progress_until_it_is_seen(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
