@@ -9,6 +9,7 @@
 //! | `mixed_fleet` | one Python conductor and two of ours share the work, and harm each other in nothing |
 //! | `heat_clusters` | Magnum 22's Heat driver makes its clusters in the tests' cloud |
 //! | `ours_alone` | what Magnum does not have: a Python conductor says so, and the client hears it |
+//! | `plugin_replay` | the Cluster API driver packages do through our conductor what they were recorded to do |
 //! | `clients` | every command of `openstack coe`, the libraries and tempest work; nobody sees another project's things |
 
 mod adoption;
@@ -19,3 +20,4 @@ mod life;
 mod mixed_fleet;
 mod oslo;
 mod ours_alone;
+mod plugin_replay;

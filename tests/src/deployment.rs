@@ -209,7 +209,7 @@ pub fn drivers() -> PathBuf {
 
 /// A search path on which `python3` is the interpreter itself. Version managers put scripts in its place that
 /// cost a tenth of a second at each start, and the driver starts a thousand times.
-async fn path_with_python() -> Result<&'static str> {
+pub(crate) async fn path_with_python() -> Result<&'static str> {
     static PATH: OnceCell<String> = OnceCell::const_new();
     let path = PATH.get_or_try_init(async || {
         let ask = Launch::command("python3", Command::new("python3"))

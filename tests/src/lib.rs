@@ -30,6 +30,7 @@
 //! | [`full_disk`] | a disk that is full on command |
 //! | [`raw_rpc`] | messages byte by byte |
 //! | [`oslo_peer`] | Python peers, driven by JSON lines |
+//! | [`plugin_world`] | doubles of all that drivers for Cluster API talk to, and these drivers' environment |
 //! | [`python_magnum`] | a whole Python Magnum: its API, its conductor, its command lines |
 //! | [`heat_magnum`] | Magnum 22 with its Heat driver in the cloud of [`heat_cloud`] |
 //!
@@ -64,6 +65,7 @@ pub mod mariadb;
 pub mod memcached;
 pub mod openstack;
 pub mod oslo_peer;
+pub mod plugin_world;
 pub mod ports;
 pub mod postgres;
 pub mod probe;

@@ -60,21 +60,28 @@ impl OsloPeer {
         args: &[&str],
         environment: &[(&'static str, String)],
     ) -> Result<Self> {
-        let name = run_dir()?.unique(script.trim_end_matches(".py"));
-        let log = run_dir()?.log(&name);
+        let program = base().with_file_name("peers").join(script);
         let mut command = std::process::Command::new(python()?);
         little_environment(&mut command)
-            .arg(base().with_file_name("peers").join(script))
+            .arg(program)
             .args(args)
             .env("PYTHONUNBUFFERED", "1")
-            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .envs(environment.iter().map(|(name, value)| (name, value)));
+        Self::start_command(script.trim_end_matches(".py"), command).await
+    }
+
+    /// Starts any program that speaks in the same way.
+    pub async fn start_command(topic: &str, mut command: std::process::Command) -> Result<Self> {
+        let name = run_dir()?.unique(topic);
+        let log = run_dir()?.log(&name);
+        command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(std::fs::File::create(&log)?)
             .process_group(0);
         let mut child = Command::from(command)
             .spawn()
-            .with_context(|| format!("start {script}"))?;
+            .with_context(|| format!("start {topic}"))?;
         let pid = child.id().context("the peer ended at once")?;
         register(pid, Signal::SIGKILL, &name)?;
         let requests = child.stdin.take().context("no input")?;
@@ -89,7 +96,7 @@ impl OsloPeer {
             next_id: 1,
         };
         let first = peer.next_event(START_WITHIN).await?;
-        ensure!(first["event"] == "ready", "{script} began with {first}");
+        ensure!(first["event"] == "ready", "{topic} began with {first}");
         Ok(peer)
     }
 

@@ -1,0 +1,120 @@
+//! The two driver packages for Cluster API, unchanged, through the whole chain: what they did to clouds and clusters when
+//! they were recorded is what they do when a message asks our conductor for it.
+//!
+//! A case (`tests/fixtures/plugins`, whose README describes it) is rows, options and a world; a real conductor on a real
+//! database with the adopted packages gets the request, or looks by itself; the doubles of `tests/testbed/plugins` write
+//! down what reaches them.
+//!
+//! | call | how it is made |
+//! |---|---|
+//! | `create_cluster` | the message; the rows are put as given when only the driver's call is left to be done |
+//! | other operations | the rows as given, but for what the message changes; then the message. A cluster that exists was built by the same driver |
+//! | `update_cluster_status`, `health` | the conductor's own look, one for each case |
+//! | `validate_master_size`, `validate_master_resize` | not made, since no request leads to such a call: what the conductor has announced of the driver is asked, which API and conductor decide by |
+//!
+//! Compared are the operation's state and reason, the effects in order, the reads of the cloud, and the rows afterwards. What
+//! the chain does not do as recorded is listed in `differences`. Not compared, since it is not the driver's:
+//!
+//! * the status of a cluster that is created: it is `CREATE_IN_PROGRESS`, also where one was recorded that a create found
+//!   built already;
+//! * `resourceVersion`, by which a double counts what was before;
+//! * how often objects were read: the rows tell what was written.
+//!
+//! A run takes one case of [`case::SAMPLE`] and one for each difference; `MAGNUM_TESTS_PLUGIN_RUN=all` takes all of them
+//! (`docs/testing.md`).
+
+mod case;
+mod comparing;
+mod differences;
+mod expected;
+mod given;
+mod looks;
+mod playing;
+mod request;
+mod rows;
+mod stage;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result, ensure};
+use futures::{StreamExt as _, TryStreamExt as _};
+use magnum_tests::Backend;
+
+use case::Case;
+use differences::DIFFERENCES;
+use expected::Expected;
+use stage::Stage;
+
+/// Deployments at a time.
+const STAGES: usize = 2;
+
+type Options = Vec<(String, String, String)>;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn driver_packages_do_through_our_chain_what_they_were_recorded_to_do() -> Result<()> {
+    let selection = case::selected()?;
+    let count = selection.cases.len();
+    let mut groups: BTreeMap<(bool, Options), Vec<Case>> = BTreeMap::new();
+    for case in selection.cases {
+        groups
+            .entry((case.is_look(), case.options()))
+            .or_default()
+            .push(case);
+    }
+    let played: Vec<Played> = futures::stream::iter(groups.into_values().enumerate())
+        .map(|(number, cases)| play(Backend::ALL[number % Backend::ALL.len()], cases))
+        .buffer_unordered(STAGES)
+        .try_collect()
+        .await?;
+    let failures: Vec<&String> = played.iter().flat_map(|one| &one.failures).collect();
+    ensure!(
+        failures.is_empty(),
+        "{} of {count} cases differ from their recordings:\n{}",
+        failures.len(),
+        failures.into_iter().cloned().collect::<Vec<_>>().join("\n")
+    );
+    if selection.is_complete {
+        let applied: BTreeSet<usize> = played.iter().flat_map(|one| &one.applied).copied().collect();
+        let stale = DIFFERENCES
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| !applied.contains(number));
+        let stale: Vec<&str> = stale.map(|(_, difference)| difference.reason).collect();
+        ensure!(stale.is_empty(), "differences of no case: {stale:#?}");
+    }
+    Ok(())
+}
+
+/// What came of the cases of a group.
+#[derive(Default)]
+struct Played {
+    failures: Vec<String>,
+    /// The differences that were in them.
+    applied: BTreeSet<usize>,
+}
+
+async fn play(backend: Backend, cases: Vec<Case>) -> Result<Played> {
+    let first = cases.first().context("a case")?;
+    let mut stage = Stage::new(backend, &first.options(), first.is_look()).await?;
+    let mut played = Played::default();
+    for case in cases {
+        let outcome = match stage.play(&case).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                played
+                    .failures
+                    .push(format!("  {}:\n    {error:#}", case.title()));
+                continue;
+            }
+        };
+        let mut expected = Expected::of(&case, &outcome.before);
+        played.applied.extend(differences::apply(&case, &mut expected));
+        let found = expected.differences(&outcome);
+        if !found.is_empty() {
+            played
+                .failures
+                .push(format!("  {}:\n    {}", case.title(), found.join("\n    ")));
+        }
+    }
+    Ok(played)
+}

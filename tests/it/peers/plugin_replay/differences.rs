@@ -1,0 +1,140 @@
+//! Where the chain does not do what was recorded, and why. Each row says in which cases, and what happens instead: a
+//! difference that does not occur any more is a failed comparison.
+
+use serde_json::{Value, json};
+
+use super::case::Case;
+use super::expected::Expected;
+use super::rows::{Columns, TEMPLATE};
+
+/// A difference from the recordings.
+pub struct Difference {
+    /// Why, for people.
+    pub reason: &'static str,
+    /// In which cases.
+    pub is_in: fn(&Case) -> bool,
+    /// What is expected instead of what was recorded.
+    pub instead: fn(&Case, &mut Expected),
+}
+
+/// All of them. Those that users can see are in `docs/differences.md`, too.
+pub const DIFFERENCES: &[Difference] = &[
+    Difference {
+        reason: "what the driver says it cannot do is refused before anything changes",
+        is_in: |case| case.class() == "not_supported" && case.call().starts_with("rotate_"),
+        instead: |case, expected| {
+            expected.state = "refused".to_owned();
+            if case.call() == "rotate_credential" {
+                expected.reason = json!("Credential rotation is not supported by driver.");
+            }
+        },
+    },
+    Difference {
+        reason: "NotImplementedError says nothing to a user: the driver is named",
+        is_in: |case| {
+            case.recorded["result"]["exception"] == "builtins.NotImplementedError" && !is_told(case)
+        },
+        instead: |case, expected| {
+            let driver = format!("driver {0} {1} ({0})", case.driver, case.version);
+            let reason = json!(format!("{driver} does not support this"));
+            if let Some(cluster) = &mut expected.after.cluster
+                && cluster["status_reason"] == expected.reason
+            {
+                cluster.insert("status_reason".to_owned(), reason.clone());
+            }
+            expected.reason = reason;
+        },
+    },
+    Difference {
+        reason: "a number of masters below 1 is refused in words that are true of it",
+        is_in: |case| {
+            let count = case.argument("node_count").as_i64();
+            case.call().starts_with("validate_master_") && count.is_some_and(|count| count < 1)
+        },
+        instead: |_, expected| {
+            let reason = expected.reason.as_str().unwrap_or_default();
+            expected.reason =
+                json!(reason.replace("size cannot be an even number", "size must be at least 1"));
+        },
+    },
+    Difference {
+        reason: "the label min_node_count is read when a create is accepted: one that is no number refuses it",
+        is_in: |case| {
+            let label = case.given()["cluster"]["labels"]["min_node_count"].as_str();
+            case.call() == "create_cluster" && label.is_some_and(|label| label.trim().parse::<i32>().is_err())
+        },
+        instead: |case, expected| {
+            let label = &case.given()["cluster"]["labels"]["min_node_count"];
+            let label = label.as_str().unwrap_or_default();
+            expected.state = "refused".to_owned();
+            expected.reason = json!(format!(
+                "The label min_node_count must be an integer, it is '{label}'."
+            ));
+            expected.steps.clear();
+            expected.cloud_reads.clear();
+            expected.after = Columns::default();
+        },
+    },
+    Difference {
+        reason: "the template of an upgrade is the cluster's when the driver has taken it, not when its call fails",
+        is_in: |case| {
+            let mut saves = case.saves();
+            !case.is_done() && saves.any(|save| save["fields"]["cluster_template_id"].is_string())
+        },
+        instead: |_, expected| {
+            expected
+                .cluster()
+                .insert("cluster_template_id".to_owned(), json!(TEMPLATE));
+        },
+    },
+    Difference {
+        reason: "a new credential leaves the cluster's status alone: an update that runs is not over by it",
+        is_in: |case| case.call() == "rotate_credential" && case.is_done(),
+        instead: |case, expected| {
+            let before = case.given()["cluster"]["status"].clone();
+            expected.cluster().insert("status".to_owned(), before);
+        },
+    },
+    Difference {
+        reason: "a cluster that is not in progress is not looked at",
+        is_in: |case| case.call() == "update_cluster_status" && !is_looked_at(case),
+        instead: |case, expected| {
+            expected.state = "not looked at".to_owned();
+            expected.steps.clear();
+            expected.cloud_reads.clear();
+            if !case.name().ends_with("second-poll") {
+                expected.after = expected.before.clone();
+            }
+        },
+    },
+];
+
+fn is_told(case: &Case) -> bool {
+    case.message().contains(' ')
+}
+
+/// Whether the recorded look would be made: the first one always of a cluster in progress, the second one if the first has
+/// left it so.
+fn is_looked_at(case: &Case) -> bool {
+    let is_second = case.name().ends_with("second-poll");
+    let afterwards = &case.recorded["rows_after"]["cluster"]["status"];
+    is_in_progress(&case.given()["status"]) && (!is_second || is_in_progress(afterwards))
+}
+
+fn is_in_progress(status: &Value) -> bool {
+    status
+        .as_str()
+        .is_some_and(|status| status.ends_with("_IN_PROGRESS"))
+}
+
+/// Applies those that are in the case; returns their numbers.
+pub fn apply(case: &Case, expected: &mut Expected) -> Vec<usize> {
+    let mut applied = Vec::new();
+    for (number, difference) in DIFFERENCES.iter().enumerate() {
+        if (difference.is_in)(case) {
+            (difference.instead)(case, expected);
+            applied.push(number);
+        }
+    }
+    applied
+}
