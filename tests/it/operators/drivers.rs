@@ -369,9 +369,21 @@ async fn the_heat_driver_of_magnum_22_is_adopted_from_its_environment() -> Resul
         "os = \"fedora-coreos\"",
         "coe = \"kubernetes\"",
         "rotate_ca = true",
+        "trusts = true",
     ] {
         ensure!(manifest.contains(line), "{line}: {manifest}");
     }
-    let check = Launch::program("magnum-driver-manage")?.args(["check".as_ref(), made.as_os_str()]);
-    check.output().await.map(drop)
+    let check = || -> Result<Launch> {
+        Ok(Launch::program("magnum-driver-manage")?.args(["check".as_ref(), made.as_os_str()]))
+    };
+    let without = check()?.finish().await?;
+    ensure!(
+        without.stderr.contains("[trust] trustee_domain_name is not set"),
+        "{without:?}"
+    );
+    let config = drivers.join("magnum.conf");
+    let options = "[trust]\ntrustee_domain_name = m\ntrustee_domain_admin_name = a\ntrustee_domain_admin_password = p\n\
+                   [keystone_auth]\nauth_url = http://127.0.0.1:9/v3\nusername = m\npassword = p\nproject_name = service\n";
+    fs::write(&config, options)?;
+    check()?.config(&config).output().await.map(drop)
 }

@@ -28,6 +28,7 @@ mod comparing;
 mod differences;
 mod expected;
 mod given;
+mod killed;
 mod looks;
 mod playing;
 mod request;

@@ -113,11 +113,22 @@ pub struct Selection {
     pub is_complete: bool,
 }
 
+/// The case of that title.
+pub fn titled(title: &str) -> Result<Case> {
+    let mut cases = read(&own())?.into_iter();
+    cases
+        .find(|case| case.title() == title)
+        .with_context(|| format!("no recorded case is called {title}"))
+}
+
+fn own() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/plugins")
+}
+
 /// The cases that the environment asks for.
 pub fn selected() -> Result<Selection> {
     let elsewhere = std::env::var_os(FILES).map(PathBuf::from);
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/plugins");
-    let cases = read(elsewhere.as_deref().unwrap_or(&own))?;
+    let cases = read(&elsewhere.clone().unwrap_or_else(own))?;
     let which = std::env::var(WHICH).unwrap_or_default();
     let cases: Vec<Case> = match which.as_str() {
         "all" => cases,

@@ -95,29 +95,31 @@ impl Stage {
     }
 
     /// The message from somebody with a token of the doubles.
-    pub fn with_context(&self, mut message: Value, who: &str) -> Value {
-        let user = if who == "alice" { "1" } else { "3" }.repeat(32);
-        for (name, value) in [
-            ("auth_token", json!(format!("tok-{who}"))),
-            (
-                "auth_url",
-                json!(format!("{}/identity/v3", self.world.urls.cloud)),
-            ),
-            ("user_name", json!(who)),
-            ("user_id", json!(user)),
-            ("project_id", json!(PROJECT)),
-            ("project_name", json!("alpha")),
-            ("user_domain_id", json!("default")),
-            ("user_domain_name", json!("Default")),
-            ("is_admin", json!(false)),
-            ("read_only", json!(false)),
-            ("show_deleted", json!(false)),
-            ("all_tenants", json!(false)),
-        ] {
-            message[format!("_context_{name}")] = value;
-        }
-        message
+    pub fn with_context(&self, message: Value, who: &str) -> Value {
+        from_person(message, &self.world.urls.cloud, who)
     }
+}
+
+/// A message from somebody with a token of this cloud.
+pub fn from_person(mut message: Value, cloud: &str, who: &str) -> Value {
+    let user = if who == "alice" { "1" } else { "3" }.repeat(32);
+    for (name, value) in [
+        ("auth_token", json!(format!("tok-{who}"))),
+        ("auth_url", json!(format!("{cloud}/identity/v3"))),
+        ("user_name", json!(who)),
+        ("user_id", json!(user)),
+        ("project_id", json!(PROJECT)),
+        ("project_name", json!("alpha")),
+        ("user_domain_id", json!("default")),
+        ("user_domain_name", json!("Default")),
+        ("is_admin", json!(false)),
+        ("read_only", json!(false)),
+        ("show_deleted", json!(false)),
+        ("all_tenants", json!(false)),
+    ] {
+        message[format!("_context_{name}")] = value;
+    }
+    message
 }
 
 /// An object that is sent to be created: whatever is set has changed.
