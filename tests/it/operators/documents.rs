@@ -63,6 +63,10 @@ const HOW: &[(&str, How)] = &[
         "tests/run --only crash_matrix",
         As("tests/run --only crash_matrix --check && has_test crash_matrix"),
     ),
+    (
+        "MAGNUM_TESTS_PLUGIN_RUN=all tests/run --only plugin_replay",
+        As("tests/run --only plugin_replay --check && has_test plugin_replay"),
+    ),
     ("tests/run --check", AsWritten),
     ("tests/run --fuzz 600", As("tests/run --fuzz 600 --check")),
     // docs/benchmarks.md. They take minutes, and numbers of a busy machine say nothing: that they can be asked for.
