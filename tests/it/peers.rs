@@ -10,6 +10,7 @@
 //! | `heat_clusters` | Magnum 22's Heat driver makes its clusters in the tests' cloud |
 //! | `ours_alone` | what Magnum does not have: a Python conductor says so, and the client hears it |
 //! | `plugin_replay` | the Cluster API driver packages do through our conductor what they were recorded to do |
+//! | `python_package` | clusters of a driver that is a Python package go from our conductor to Python's, and the other way |
 //! | `clients` | every command of `openstack coe`, the libraries and tempest work; nobody sees another project's things |
 
 mod adoption;
@@ -21,3 +22,4 @@ mod mixed_fleet;
 mod oslo;
 mod ours_alone;
 mod plugin_replay;
+mod python_package;

@@ -23,6 +23,7 @@ use crate::heat_cloud::HeatCloud;
 use crate::oslo_peer::{OsloPeer, tool};
 use crate::ports::free_port;
 use crate::process::{Finished, Launch, Program, Ready};
+use crate::python_plugin::PythonPlugin;
 use crate::rabbitmq::Vhost;
 use crate::rest::Rest;
 use crate::run_dir::{base, run_dir};
@@ -59,6 +60,8 @@ pub struct PythonMagnum {
     record: DriverRecord,
     port: u16,
     cloud: String,
+    /// Where a package with a driver is found, and where that builds.
+    plugin: Option<(PathBuf, PathBuf)>,
     _stand_in: Option<Program>,
 }
 
@@ -159,8 +162,16 @@ impl PythonMagnum {
             record,
             port: free_port()?,
             cloud: identity,
+            plugin: None,
             _stand_in: stand_in,
         })
+    }
+
+    /// Has programs started from now on find the driver of this package, which builds where ours builds.
+    pub fn install(&mut self, plugin: &PythonPlugin) -> Result<()> {
+        let folder = plugin.package_with_this_driver_only()?;
+        self.plugin = Some((folder, plugin.built.clone()));
+        Ok(())
     }
 
     /// Sets an option for the programs started from now on.
@@ -284,8 +295,13 @@ impl PythonMagnum {
             );
             path.push(packages);
         }
+        let mut environment = Vec::new();
+        if let Some((package, built)) = &self.plugin {
+            path.push(package.clone());
+            environment.push(("MAGNUM_TEST_BUILT", built.display().to_string()));
+        }
         let path = std::env::join_paths(path)?;
-        Ok(vec![
+        environment.extend([
             (
                 "PYTHONPATH",
                 path.into_string().ok().context("a path that is no text")?,
@@ -295,7 +311,8 @@ impl PythonMagnum {
             // Where the list of entry points is remembered; the test's driver is not the user's business.
             ("XDG_CACHE_HOME", self.folder.join("cache").display().to_string()),
             ("MAGNUM_TEST_RECORD", self.record.folder().display().to_string()),
-        ])
+        ]);
+        Ok(environment)
     }
 }
 

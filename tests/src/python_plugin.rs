@@ -119,8 +119,7 @@ impl PythonPlugin {
 
     /// Variables that a conductor needs, so that its plug-in host finds the package and this world.
     pub fn environment(&self) -> [(&'static str, String); 2] {
-        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("python_drivers");
-        let mut path = package.display().to_string();
+        let mut path = package().display().to_string();
         if self.library == Library::Magnum22 {
             path = format!("{path}:{}", base().join("magnum-22").display());
         }
@@ -128,6 +127,30 @@ impl PythonPlugin {
             ("PYTHONPATH", path),
             ("MAGNUM_TEST_BUILT", self.built.display().to_string()),
         ]
+    }
+
+    /// A folder that has the package with this driver as the only one. Magnum's conductor imports all drivers that it finds,
+    /// and ends with one that ends its process.
+    pub fn package_with_this_driver_only(&self) -> Result<PathBuf> {
+        let package = package();
+        let folder = run_dir()?.folder("package")?;
+        std::os::unix::fs::symlink(
+            package.join("magnum_test_drivers"),
+            folder.join("magnum_test_drivers"),
+        )?;
+        let about = "magnum_test_drivers-1.0.0.dist-info";
+        fs::create_dir(folder.join(about))?;
+        fs::copy(
+            package.join(about).join("METADATA"),
+            folder.join(about).join("METADATA"),
+        )?;
+        let all = fs::read_to_string(package.join(about).join("entry_points.txt"))?;
+        let kept = all
+            .lines()
+            .filter(|line| line.starts_with('[') || line.starts_with(DRIVER));
+        let kept = kept.collect::<Vec<_>>().join("\n");
+        fs::write(folder.join(about).join("entry_points.txt"), kept + "\n")?;
+        Ok(folder)
     }
 
     /// An interpreter that finds the package whatever environment its parent has: for engines inside of a test.
@@ -179,6 +202,10 @@ fn copy_manifests(from: &Path, to: &Path) -> Result<()> {
         fs::copy(folder.path().join("driver.toml"), copy.join("driver.toml"))?;
     }
     Ok(())
+}
+
+fn package() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("python_drivers")
 }
 
 /// The environment of the Python peers.
