@@ -16,6 +16,7 @@ use crate::heat::Heat;
 use crate::keystone_people::Person;
 use crate::openstack::PASSWORD;
 use crate::run_dir::base;
+use crate::trustee_domain::TrusteeDomain;
 
 /// The driver that Magnum 22 brings.
 pub const DRIVER: &str = "k8s_fedora_coreos_v1";
@@ -83,6 +84,11 @@ impl HeatCloud {
             ),
         ]);
         Ok(options)
+    }
+
+    /// Where clusters have their users.
+    pub fn trustee_domain(&self) -> TrusteeDomain {
+        TrusteeDomain::of(&self.heat.people, self.heat.trustees.clone())
     }
 
     /// Somebody new who may have clusters, with a key pair.

@@ -31,6 +31,9 @@ pub struct Stack {
     /// Why.
     #[serde(rename = "stack_status_reason")]
     pub reason: Option<String>,
+    /// When it was changed last, if it was.
+    #[serde(rename = "updated_time")]
+    pub updated: Option<String>,
     /// Its parameters, all of them texts. A list of stacks has none.
     #[serde(default)]
     pub parameters: Map<String, Value>,
@@ -65,6 +68,12 @@ impl Stacks {
             .ask(Method::GET, &format!("/stacks/{id}"), Value::Null)
             .await?;
         serde_json::from_value(found["stack"].clone()).with_context(|| format!("{found}"))
+    }
+
+    /// What one of them was made of: its `template`, `files` or `environment`.
+    pub async fn part(&self, stack: &Stack, part: &str) -> Result<Value> {
+        let path = format!("{}/{part}", path(stack));
+        self.ask(Method::GET, &path, Value::Null).await
     }
 
     /// Asks for a new one; its id.

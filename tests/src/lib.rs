@@ -32,7 +32,7 @@
 //! | [`oslo_peer`] | Python peers, driven by JSON lines |
 //! | [`plugin_world`] | doubles of all that drivers for Cluster API talk to, and these drivers' environment |
 //! | [`python_magnum`] | a whole Python Magnum: its API, its conductor, its command lines |
-//! | [`heat_magnum`] | Magnum 22 with its Heat driver in the cloud of [`heat_cloud`] |
+//! | [`heat_magnum`], [`heat_deployment`] | Magnum 22 with its Heat driver in the cloud of [`heat_cloud`]; our programs with that driver |
 //!
 //! It does not isolate tests from each other's load: two tests share two cores, so deadlines are generous
 //! and nothing is proven by how long it took.
@@ -55,6 +55,7 @@ pub mod fuzz;
 pub mod fuzz_seeds;
 pub mod heat;
 pub mod heat_cloud;
+pub mod heat_deployment;
 pub mod heat_magnum;
 pub mod heat_stacks;
 pub mod http_trap;

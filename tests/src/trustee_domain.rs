@@ -1,4 +1,5 @@
-//! A domain for users of clusters in the real Keystone, with its administrator: what `[trust]` asks for.
+//! A domain for users of clusters in the real Keystone, with its administrator: what `[trust]` asks for, and what is made
+//! there.
 
 use anyhow::Result;
 use magnum_common::secret::Secret;
@@ -6,7 +7,7 @@ use magnum_config::Settings;
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::keystone_people::{People, unique};
+use crate::keystone_people::{Domain, People, Person, unique};
 use crate::openstack::PASSWORD;
 
 /// A domain of a test's own.
@@ -24,13 +25,17 @@ impl TrusteeDomain {
     /// A new domain, with nobody but its administrator in it.
     pub async fn new(people: &People) -> Result<Self> {
         let (name, admin) = (unique("domain"), unique("domain-admin"));
-        let domain = people.domain(&name, &admin).await?;
-        Ok(Self {
+        Ok(Self::of(people, people.domain(&name, &admin).await?))
+    }
+
+    /// One that is there already.
+    pub fn of(people: &People, domain: Domain) -> Self {
+        Self {
             id: domain.id,
-            name,
-            admin,
+            name: domain.name,
+            admin: domain.admin,
             people: people.clone(),
-        })
+        }
     }
 
     /// Puts it into these settings.
@@ -61,9 +66,25 @@ impl TrusteeDomain {
             .collect())
     }
 
+    /// The users of one cluster: name and id.
+    pub async fn users_of(&self, cluster: &str) -> Result<Vec<(String, String)>> {
+        let mut users = self.users().await?;
+        users.retain(|(name, _)| name.starts_with(cluster));
+        Ok(users)
+    }
+
     /// The trusts in a user.
     pub async fn trusts_in(&self, user: &str) -> Result<Vec<Value>> {
-        let path = format!("/OS-TRUST/trusts?trustee_user_id={user}");
+        self.trusts(&format!("trustee_user_id={user}")).await
+    }
+
+    /// The trusts of somebody's, in whomever.
+    pub async fn trusts_of(&self, person: &Person) -> Result<Vec<Value>> {
+        self.trusts(&format!("trustor_user_id={}", person.id)).await
+    }
+
+    async fn trusts(&self, query: &str) -> Result<Vec<Value>> {
+        let path = format!("/OS-TRUST/trusts?{query}");
         let found = self.people.administrate(Method::GET, &path, Value::Null).await?;
         Ok(found["trusts"].as_array().cloned().unwrap_or_default())
     }
