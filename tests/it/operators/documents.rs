@@ -139,6 +139,11 @@ const HOW: &[(&str, How)] = &[
         As("magnum-driver-manage adopt --python /opt/magnum --driver test_folders_v1"),
     ),
     ("magnum-driver-manage check /etc/magnum/drivers", AsWritten),
+    // The tests' own package is found there, too.
+    (
+        "magnum-driver-manage adopt --python /opt/magnum-22",
+        As("magnum-driver-manage adopt --python /opt/magnum-22 --driver k8s_fedora_coreos_v1"),
+    ),
     // The README of a new driver, read in the folder of one.
     (
         "echo '{\"protocol\": 1, \"call\": \"create\", \"settings\": {\"root\": \"/tmp/clusters\"},",

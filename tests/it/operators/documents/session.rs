@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use magnum_tests::builders::ConfigFile;
+use magnum_tests::heat_cloud;
 use magnum_tests::ports::free_port;
 use magnum_tests::process::{Launch, Program, Ready, built};
 use magnum_tests::python_plugin;
@@ -64,6 +65,7 @@ impl Session {
         }
         // An environment with Magnum's library, and beside it the tests' own package.
         symlink(python_plugin::venv()?, folder.join("opt/magnum"))?;
+        symlink(heat_cloud::environment()?, folder.join("opt/magnum-22"))?;
         // The shell finds `~/.magnum/magnum.conf` as an operator's finds `/etc/magnum/magnum.conf`.
         ConfigFile::for_test(&database.url(), &vhost.transport_url(), &folder)
             .set("api", "port", api)
@@ -177,8 +179,9 @@ impl Session {
             .env("HOME", self.folder.join("home"))
     }
 
-    /// Starts a service and waits until it is ready.
+    /// Starts a service and waits until it is ready. One that runs already ends first, as its ports are taken.
     pub async fn serve(&mut self, text: &str) -> Result<()> {
+        self.services.retain(|(program, _)| program != text);
         let http = |port: u16, path: &str| Ready::Http(format!("http://127.0.0.1:{port}/{path}"));
         let (program, args, ready): (_, &[&str], _) = match text {
             "magnum-conductor" => ("magnum-conductor", &[], http(self.admin, "readiness")),
