@@ -7,9 +7,8 @@
 //! | `adoption_elsewhere` | on PostgreSQL and SQLite, where Magnum's tool fails, its classes work on our tables |
 //! | `life` | a client of Magnum's API, and of ours, cannot tell Magnum's conductor from ours |
 //! | `mixed_fleet` | one Python conductor and two of ours share the work, and harm each other in nothing |
-//! | `heat_clusters` | Magnum 22's Heat driver makes its clusters in the tests' cloud |
 //! | `heat_adoption` | a Magnum 22 with clusters in Heat is moved to ours, which makes the same of a request as Python does |
-//! | `heat_life` | under our API and conductor that driver makes, changes and deletes a tenant's cluster, and leaves nothing |
+//! | `heat_life` | Magnum 22's Heat driver makes, changes and deletes a tenant's cluster under our programs, and leaves nothing |
 //! | `ours_alone` | what Magnum does not have: a Python conductor says so, and the client hears it |
 //! | `plugin_replay` | the Cluster API driver packages do through our conductor what they were recorded to do |
 //! | `python_package` | clusters of a driver that is a Python package go from our conductor to Python's, and the other way |
@@ -19,7 +18,6 @@ mod adoption;
 mod adoption_elsewhere;
 mod clients;
 mod heat_adoption;
-mod heat_clusters;
 mod heat_life;
 mod life;
 mod mixed_fleet;
