@@ -22,6 +22,9 @@ pub enum Look {
     AtHealth,
 }
 
+/// A time that no clock reaches.
+const FAR: i64 = i64::MAX / 4;
+
 impl Rows {
     /// Adds another cluster of the same template, in progress and due.
     pub async fn put_marker(&self, db: &Database) -> Result<()> {
@@ -78,23 +81,23 @@ pub async fn begun(db: &Database, look: Look) -> Result<Option<(i64, bool)>> {
     Ok(found.map(|(epoch, owner)| (epoch, owner.is_none())))
 }
 
-/// Whether a look at the other cluster was made, and is over.
+/// Whether a look at the other cluster was made, and is over. It is not looked at again then: what another look did would be
+/// among the effects of the next case.
 pub async fn marker_is_seen(db: &Database) -> Result<bool> {
     use schema::conductor_cluster_poll::dsl as poll;
-    let (begun, owner): (i64, Option<String>) = db
-        .run(|conn| {
-            let row = poll::conductor_cluster_poll.filter(poll::cluster_uuid.eq(MARKER));
-            Ok::<_, DbError>(row.select((poll::lease_epoch, poll::owner)).first(conn)?)
-        })
-        .await?;
-    Ok(begun > 0 && owner.is_none())
+    let stopped = db.run(|conn| {
+        let row = poll::conductor_cluster_poll.filter(poll::cluster_uuid.eq(MARKER));
+        let is_over = row.filter(poll::lease_epoch.gt(0)).filter(poll::owner.is_null());
+        let never = poll::next_poll_ms.eq(FAR);
+        Ok::<_, DbError>(diesel::update(is_over).set(never).execute(conn)?)
+    });
+    Ok(stopped.await? == 1)
 }
 
 /// Sets the times of the next looks and keeps the numbers of the last ones.
 pub fn schedule(conn: &mut AnyConnection, look: Look) -> Result<(), DbError> {
     use schema::conductor_cluster_health::dsl as health;
     use schema::conductor_cluster_poll::dsl as poll;
-    const FAR: i64 = i64::MAX / 4;
     let due = |when| if look == when { 0 } else { FAR };
     let (at_status, at_health) = (due(Look::AtStatus), due(Look::AtHealth));
     let of_cluster = poll::conductor_cluster_poll.filter(poll::cluster_uuid.eq(CLUSTER));
