@@ -29,6 +29,7 @@ use magnum_config::Settings;
 use magnum_db::{Database, DbError};
 use magnum_driver_api::{ClusterTrust, ClusterTrusts, DriverError};
 use magnum_openstack::ServiceError;
+use magnum_telemetry::field;
 use serde_json::Value;
 
 use self::keystone::{TrusteeDomain, Trustor};
@@ -164,9 +165,14 @@ impl ClusterTrusts for Trusts {
             let (Some(trust_id), Some(trustee_user_id)) = (row.trust_id, row.trustee_user_id) else {
                 continue;
             };
-            let password = open(&self.key, &row.sealed_password).map_err(|error| {
-                DriverError::Permanent(format!("the trust of {}: {error}", row.cluster_uuid))
-            })?;
+            let password = match open(&self.key, &row.sealed_password) {
+                Ok(password) => password,
+                // One that cannot be opened must not keep others from being looked at, nor its cluster from being deleted.
+                Err(error) => {
+                    tracing::warn!({ field::CLUSTER } = %row.cluster_uuid, %error, "the cluster's trust cannot be used");
+                    continue;
+                }
+            };
             let trust = ClusterTrust {
                 trust_id,
                 trustee_user_id,

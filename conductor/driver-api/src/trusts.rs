@@ -34,10 +34,10 @@ pub trait ClusterTrusts: Send + Sync {
     /// configured; cancelled where the cluster is gone.
     async fn ensure(&self, cluster: &Cluster, context: &RequestContext) -> Result<ClusterTrust, DriverError>;
 
-    /// The trusts of those clusters that have one.
+    /// The trusts of those clusters that have one whose password can be opened.
     ///
     /// # Errors
-    /// Transient where the database may tell later, permanent where a password cannot be opened.
+    /// Transient where the database may tell later.
     async fn of(&self, clusters: &[ClusterUuid]) -> Result<HashMap<ClusterUuid, ClusterTrust>, DriverError>;
 }
 

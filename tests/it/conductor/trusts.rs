@@ -269,6 +269,19 @@ async fn a_refusal_is_permanent_an_outage_is_not_and_neither_shows_a_secret() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_trust_whose_password_cannot_be_opened_counts_as_none() -> Result<()> {
+    let database = TestDatabase::sqlite()?;
+    let world = World::new(&database).await?;
+    world.ensure().await?;
+    let folder = tempfile::tempdir()?;
+    let other = JournalKey::load_or_create(&folder.path().join("journal.key"))?;
+    let trusts = Trusts::new(&Settings::default(), world.db.clone(), Arc::new(other));
+    let found = trusts.of(std::slice::from_ref(&world.cluster.uuid)).await?;
+    ensure!(found.is_empty(), "{found:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_missing_option_is_named() -> Result<()> {
     let database = TestDatabase::sqlite()?;
     let world = World::new(&database).await?;

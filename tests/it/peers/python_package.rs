@@ -28,7 +28,7 @@ async fn resize_and_delete(rest: &Rest, plugin: &PythonPlugin, cluster: &str) ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_either_conductor_has_made_with_a_package_the_other_resizes_and_deletes() -> Result<()> {
+async fn each_conductor_resizes_and_deletes_a_packages_cluster_that_the_other_has_made() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Mariadb).await?;
     let plugin = PythonPlugin::in_deployment(&mut deployment, Library::Magnum23).await?;
     let api = deployment.api().await?;

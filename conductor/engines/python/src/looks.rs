@@ -142,7 +142,8 @@ impl PythonDriver {
                 (Ok((view, done.value)), true)
             }
             Ok(Ending::Raised(failed)) => {
-                let error = DriverError::Transient(format!("{}: {}", failed.exception, failed.message));
+                let message = log.secrets().mask(&failed.message);
+                let error = DriverError::Transient(format!("{}: {message}", failed.exception));
                 (Err(error), true)
             }
             Err(error) => (Err(error), false),

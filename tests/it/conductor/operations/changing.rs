@@ -239,7 +239,7 @@ on_every_database! {
         world.nothing_is_open().await;
     }
 
-    async fn what_a_driver_says_of_a_new_credential_stands_beside_the_status(database: TestDatabase) {
+    async fn a_drivers_reason_about_a_new_credential_is_written_and_the_status_stays(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         let cluster = world.complete_cluster(&conductor).await;
