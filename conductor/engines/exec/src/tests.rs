@@ -24,6 +24,13 @@ use magnum_driver_api::{
 
 mod api;
 
+/// The token of the user who asks.
+const TOKEN: &str = "tok-of-the-caller";
+
+fn context() -> RequestContext {
+    RequestContext::from_map(json!({"auth_token": TOKEN}).as_object().unwrap().clone())
+}
+
 /// A driver whose program is a shell script in a folder of its own.
 struct Script {
     folder: TempDir,
@@ -136,7 +143,7 @@ impl Script {
         cancel: &CancellationToken,
         progress: &dyn ProgressSink,
     ) -> Result<DriverReport, DriverError> {
-        let context = RequestContext::from_map(json!({"auth_token": "tok-1"}).as_object().unwrap().clone());
+        let context = context();
         let mut cluster = Cluster::new("c-1".into(), "t-1".into());
         cluster.name = Some(name.to_owned());
         let template = ClusterTemplate::new("t-1".into());
@@ -220,7 +227,7 @@ async fn a_program_reads_its_request_reports_progress_and_answers() {
     assert_eq!(request["protocol"], 1);
     assert_eq!(request["cluster"]["uuid"], "c-1");
     assert_eq!(request["settings"]["root"], "/srv");
-    assert_eq!(request["context"]["auth_token"], "tok-1");
+    assert_eq!(request["context"]["auth_token"], TOKEN);
 }
 
 #[tokio::test]
@@ -312,7 +319,7 @@ async fn program_without_output_fails() {
 
 #[tokio::test]
 async fn garbage_is_a_permanent_error_that_quotes_it_and_stops_the_program() {
-    let it = script(&format!("echo 'PLAY [all] token tok-1'; {HANGS}"));
+    let it = script(&format!("echo 'PLAY [all] token {TOKEN}'; {HANGS}"));
     let error = text(it.create().await);
     assert!(error.starts_with("Permanent("), "{error}");
     assert!(error.contains("PLAY [all] token ***"), "{error}");
@@ -635,7 +642,7 @@ fn two_clusters() -> [ClusterRef; 2] {
 
 impl Script {
     async fn choose(&self) -> Result<Vec<String>, DriverError> {
-        let context = RequestContext::from_map(json!({"auth_token": "tok-1"}).as_object().unwrap().clone());
+        let context = context();
         let [one, _] = two_clusters();
         let group = one.node_groups[0].uuid.clone();
         let shrinking = Shrinking {
@@ -677,7 +684,7 @@ async fn a_program_is_asked_to_choose_nodes_only_with_the_capability() {
     let request: Value = serde_json::from_str(&it.file("request")).unwrap();
     let asked = ["call", "node_group", "node_count", "surplus", "nodes_to_remove"].map(|key| &request[key]);
     assert_eq!(json!(asked), json!(["scale", "g-1", 3, 2, null]));
-    assert_eq!(request["context"]["auth_token"], "tok-1");
+    assert_eq!(request["context"]["auth_token"], TOKEN);
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ fn with_routes(body: &str) -> Script {
 }
 
 async fn ask(it: &Script, cancel: &CancellationToken) -> Result<ApiReply, DriverError> {
-    let context = RequestContext::from_map(json!({"auth_token": "tok-1"}).as_object().unwrap().clone());
+    let context = context();
     let body = json!({"text": "hello"}).as_object().unwrap().clone();
     let call = ApiCall {
         path: "usage",
@@ -41,7 +41,7 @@ async fn a_program_gets_the_route_and_the_users_words_and_its_reply_loses_the_to
     let it = with_routes(
         r#"cat > request; env > environment; ls "$MAGNUM_CA_DIR" > certificates
            echo '{"progress": "looking"}'
-           echo '{"result": {"status": 200, "body": {"stolen": "tok-1"}}}'"#,
+           echo '{"result": {"status": 200, "body": {"stolen": "tok-of-the-caller"}}}'"#,
     );
     let reply = ask(&it, &CancellationToken::new()).await.unwrap();
     assert_eq!(reply.status, ApiStatus::Ok);
@@ -59,10 +59,10 @@ async fn a_program_gets_the_route_and_the_users_words_and_its_reply_loses_the_to
         assert_eq!(request[key], value, "{key}");
     }
     assert_eq!(request["cluster"]["uuid"], "c-1");
-    assert_eq!(request["context"]["auth_token"], "tok-1");
+    assert_eq!(request["context"]["auth_token"], TOKEN);
     let environment = it.file("environment");
     assert!(environment.contains("MAGNUM_CALL=api") && environment.contains("MAGNUM_OPERATION_ID=o-1"));
-    assert!(!environment.contains("tok-1"));
+    assert!(!environment.contains(TOKEN));
     assert_eq!(it.file("certificates"), "ca.crt\nclient.crt\nclient.key\n");
 }
 
