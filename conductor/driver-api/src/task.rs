@@ -9,7 +9,10 @@ pub enum Task<'a> {
     /// Build the cluster.
     Create,
     /// Bring the cluster to its node counts.
-    Update,
+    Update {
+        /// Whether what was there shall come back if that fails.
+        rollback: bool,
+    },
     /// Take the cluster away. One that is gone already is success.
     Delete,
     /// Bring one group to its node count.
@@ -64,7 +67,7 @@ impl<'a> Task<'a> {
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Create => "create",
-            Self::Update => "update",
+            Self::Update { .. } => "update",
             Self::Delete => "delete",
             Self::Resize { .. } => "resize",
             Self::Upgrade { .. } => "upgrade",
@@ -87,7 +90,9 @@ impl<'a> Task<'a> {
             | Self::UpdateNodeGroup(node_group)
             | Self::DeleteNodeGroup(node_group) => Some(node_group),
             Self::Rebuild(nodes) | Self::Reboot { nodes, .. } => nodes.node_group,
-            Self::Create | Self::Update | Self::Delete | Self::RotateCa | Self::RotateCredential => None,
+            Self::Create | Self::Update { .. } | Self::Delete | Self::RotateCa | Self::RotateCredential => {
+                None
+            }
         }
     }
 }

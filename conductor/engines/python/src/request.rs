@@ -59,7 +59,7 @@ impl Method {
         };
         let mut method = match call.task {
             Task::Create => Self::plain("create_cluster"),
-            Task::Update => Self::plain("update_cluster"),
+            Task::Update { .. } => Self::plain("update_cluster"),
             Task::Delete => Self::plain("delete_cluster"),
             Task::Resize { node_group, .. } => of_group("resize_cluster", node_group, &[])?,
             Task::Upgrade { node_group, .. } => of_group("upgrade_cluster", node_group, &[])?,
@@ -123,7 +123,7 @@ fn arguments(
 ) -> Result<Map<String, Value>, DriverError> {
     let arguments = match call.task {
         Task::Create => json!({"create_timeout": call.cluster.create_timeout}),
-        Task::Update => json!({"rollback": false}),
+        Task::Update { rollback } => json!({"rollback": rollback}),
         Task::Resize { node_group, remove } => {
             let mut groups = call.node_groups.iter();
             let group = groups.find(|group| group.uuid == *node_group);

@@ -17,7 +17,7 @@ pub struct ClusterUpdate {
     pub node_group: NodeGroupUuid,
     /// Nodes wanted.
     pub node_count: i32,
-    /// As the caller gave it; no driver of ours uses it.
+    /// Whether the driver is to bring back what was there if it fails: as the caller gave it.
     pub rollback: bool,
 }
 
@@ -42,7 +42,9 @@ impl ClusterUpdate {
 
 impl Workflow for ClusterUpdate {
     fn task<'a>(&'a self, _template: &'a ClusterTemplate) -> Task<'a> {
-        Task::Update
+        Task::Update {
+            rollback: self.rollback,
+        }
     }
 
     fn node_group(&self) -> Option<&NodeGroupUuid> {
@@ -51,5 +53,24 @@ impl Workflow for ClusterUpdate {
 
     fn node_count(&self) -> Option<i32> {
         Some(self.node_count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_driver_is_told_whether_what_was_there_shall_come_back() {
+        for rollback in [false, true] {
+            let update = ClusterUpdate {
+                node_group: "g".into(),
+                node_count: 2,
+                rollback,
+            };
+            let template = ClusterTemplate::new("t".into());
+            let told = matches!(update.task(&template), Task::Update { rollback: told } if told == rollback);
+            assert!(told, "{rollback}");
+        }
     }
 }

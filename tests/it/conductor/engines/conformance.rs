@@ -338,7 +338,7 @@ every_subject! {
         let mut scene = built(subject).await?;
         let driver = subject.driver()?;
         scene.worker().node_count = 3;
-        let grow = done(&scene, driver.as_ref(), Task::Update, &operation()).await?;
+        let grow = done(&scene, driver.as_ref(), Task::Update { rollback: false }, &operation()).await?;
         scene.accept(grow);
         let before = subject.effects(&scene.cluster.uuid).await?;
         scene.worker().node_count = 1;

@@ -54,7 +54,7 @@ pub const TASKS: &[TaskCase] = &[
         word: "update",
         is_declared: |_| true,
         change: |scene| scene.worker().node_count = 2,
-        task: |_| Task::Update,
+        task: |_| Task::Update { rollback: false },
         afterwards: |_| {},
     },
     TaskCase {
