@@ -15,6 +15,7 @@
 //! Where Magnum differs: every conductor polls every cluster every ten seconds, unbounded, for ever.
 
 mod batch;
+mod failed_groups;
 mod record;
 mod verdict;
 

@@ -16,7 +16,7 @@ use magnum_tests::fake_driver::{Act, Gate, built, with_group};
 use magnum_tests::{TestDatabase, on_every_database};
 use tokio_util::sync::CancellationToken;
 
-use super::operations::world::{TEMPLATE, World, create, delete};
+use super::operations::world::{TEMPLATE, World, create, delete, resize};
 
 const PACE: Pace = Pace {
     interval: Duration::from_secs(60),
@@ -167,6 +167,52 @@ on_every_database! {
         assert_eq!(row.reason.as_deref(), Some("no quota"));
         assert_eq!(world.cluster(&uuid).await.unwrap().status_reason.as_deref(), Some("no quota"));
         world.nothing_is_open().await;
+    }
+
+    /// As drivers do that tell of each group how it is, and of the cluster that it is complete whatever became of them.
+    async fn a_create_waits_for_a_node_group_that_has_failed_to_recover(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let _conductor = world.conductor("one");
+        world.driver.then(Act::Report(Box::new(built(ClusterStatus::CreateInProgress, "s"))));
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let operation = world.record(asked).await;
+        world.reaches(&operation, State::Observing).await;
+        world.driver.set_observation(&uuid, Ok(DriverReport::status(ClusterStatus::CreateComplete)));
+        let failed = "UPDATE nodegroup SET status = 'CREATE_FAILED' WHERE role = 'worker'";
+        database.execute(failed).await.expect("update");
+        let sync = sync(&world, "one");
+        assert_eq!(round(&sync).await, 1);
+        world.reaches(&operation, State::Observing).await;
+        let waiting = world.cluster(&uuid).await.unwrap();
+        assert_eq!(waiting.status, Some(ClusterStatus::CreateInProgress));
+        let reason = waiting.status_reason.unwrap_or_default();
+        assert!(reason.starts_with("Node groups have failed: default-worker."), "{reason}");
+
+        database.execute("UPDATE nodegroup SET status = 'CREATE_COMPLETE'").await.expect("update");
+        make_due(&database).await;
+        assert_eq!(round(&sync).await, 1);
+        world.reaches(&operation, State::Succeeded).await;
+        let complete = world.cluster(&uuid).await.unwrap();
+        assert_eq!((complete.status, complete.status_reason), (Some(ClusterStatus::CreateComplete), None));
+        world.nothing_is_open().await;
+    }
+
+    async fn a_resize_does_not_wait_for_a_node_group_that_had_failed_before(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let _conductor = world.conductor("one");
+        let uuid = foreign_clusters(&world, 1, ClusterStatus::CreateComplete).await.remove(0);
+        let failed = "UPDATE nodegroup SET status = 'UPDATE_FAILED'";
+        database.execute(failed).await.expect("update");
+        world.driver.then(Act::Report(Box::new(DriverReport::status(ClusterStatus::UpdateInProgress))));
+        let group = world.groups(&uuid).await.remove(0);
+        let operation = world.record(resize(&uuid, &group, 3)).await;
+        world.reaches(&operation, State::Observing).await;
+        // As a driver leaves it that knows of no groups.
+        database.execute(failed).await.expect("update");
+        world.driver.set_observation(&uuid, Ok(DriverReport::status(ClusterStatus::UpdateComplete)));
+        assert_eq!(round(&sync(&world, "one")).await, 1);
+        world.reaches(&operation, State::Succeeded).await;
     }
 
     async fn an_observation_over_the_limits_is_left_out_and_harms_no_other_cluster(database: TestDatabase) {

@@ -1,10 +1,13 @@
 //! Writes the report of a changed cluster: its rows, the end of its operation; and makes its notification.
 
+use std::borrow::Cow;
+
 use magnum_common::context::RequestContext;
 use magnum_common::ids::OperationId;
 use magnum_common::model::{Cluster, ClusterStatus};
 use magnum_db::AnyConnection;
 
+use super::failed_groups;
 use super::verdict::status_after;
 use crate::operations::notice::{ClusterSnapshot, Notice, NoticeDetails, NoticeOutcome};
 use crate::operations::{JournalError, OperationKind, finish};
@@ -24,6 +27,8 @@ pub(super) fn record(
     let Some(before) = cluster.status else {
         return Ok(None);
     };
+    let waits = failed_groups::awaited(conn, &cluster.uuid, report)?;
+    let report = &waits.map_or_else(|| Cow::Borrowed(report), Cow::Owned);
     let after = status_after(before, report);
     let reason = report
         .cluster
