@@ -19,6 +19,7 @@ host_files! {
     "magnum_plugin_host/entry_points.py"
     "magnum_plugin_host/errors.py"
     "magnum_plugin_host/guard.py"
+    "magnum_plugin_host/left_out.py"
     "magnum_plugin_host/library.py"
     "magnum_plugin_host/log_lines.py"
     "magnum_plugin_host/remote_objects.py"

@@ -31,8 +31,8 @@ def main() -> None:
     from magnum_plugin_host import PROTOCOL, entry_points, library, remote_objects, worker
 
     magnum = library.set_up(arguments.config)
-    library.preload()
     drivers = entry_points.load(arguments.driver)
+    library.preload()
     limits = worker.Limits(
         silence_s=arguments.silence_ms / 1000,
         address_space_bytes=arguments.memory_mib << 20,
