@@ -10,8 +10,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from magnum_plugin_host import errors, repairs
+from magnum_plugin_host import deletions, errors
 from magnum_plugin_host.channel import Message
+from magnum_plugin_host.repairs import Repairs
 
 LOG = logging.getLogger(__name__)
 
@@ -53,13 +54,17 @@ def run(driver: Any, message: Message) -> Message:
     store = importlib.import_module("magnum.common.context")
     arguments = Arguments(driver, message)
     store.set_ctx(arguments.context)
+    repairs = Repairs(message, arguments.clients, arguments.context.user_id, arguments.cluster)
     try:
+        repairs.before()
         value = CALLS[message["call"]](arguments)
+        repairs.after_success()
     except BaseException as error:
         LOG.debug("the call failed", exc_info=True)
         failed = errors.failed(error)
-        user_id = arguments.context.user_id
-        if repairs.after_failure(message, arguments.clients, user_id, arguments.cluster, error):
+        if deletions.is_busy(message["call"], error):
+            failed["class"] = "transient"
+        if repairs.after_failure(error):
             failed["class"] = "transient"
         return {"type": "failed", **arguments.unsaved(), **failed}
     finally:
@@ -94,7 +99,11 @@ def _update_cluster(a: Arguments) -> None:
 
 
 def _delete_cluster(a: Arguments) -> None:
+    gone = deletions.go_on_without(a.driver)
     a.driver.delete_cluster(a.context, a.cluster)
+    if a.cluster.stack_id in gone:
+        # Nobody will see its end.
+        a.cluster.status = "DELETE_COMPLETE"
 
 
 def _resize_cluster(a: Arguments) -> None:
@@ -123,7 +132,10 @@ def _update_node_group(a: Arguments) -> None:
 
 
 def _delete_node_group(a: Arguments) -> None:
+    gone = deletions.go_on_without(a.driver)
     a.driver.delete_nodegroup(a.context, a.cluster, a.node_group)
+    if gone:
+        a.node_group.destroy()
 
 
 def _rotate_ca(a: Arguments) -> None:

@@ -55,7 +55,7 @@ def classify(error: BaseException) -> str:
     """`transient`, `permanent`, `not_supported` or `cancelled`."""
     if isinstance(error, Cancelled):
         return "cancelled"
-    if isinstance(error, NotImplementedError) or _is(error, "magnum.common.exception.NotSupported"):
+    if isinstance(error, NotImplementedError) or is_of(error, "magnum.common.exception.NotSupported"):
         return "not_supported"
     if any(_is_transient(link) for link in chain(error)):
         return "transient"
@@ -72,13 +72,13 @@ def chain(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__ or link.__context__
 
 
-def _is(error: BaseException, *names: str) -> bool:
+def is_of(error: BaseException, *names: str) -> bool:
     """Whether the error is of one of these classes, which need not be installed."""
     return any(f"{cls.__module__}.{cls.__qualname__}" in names for cls in type(error).__mro__)
 
 
 def _is_transient(error: BaseException) -> bool:
-    if isinstance(error, (ConnectionError, TimeoutError)) or _is(
+    if isinstance(error, (ConnectionError, TimeoutError)) or is_of(
         error,
         "requests.exceptions.ConnectionError",
         "requests.exceptions.Timeout",
@@ -99,7 +99,7 @@ def _is_transient(error: BaseException) -> bool:
     if status == 409 and _is_kubernetes(error):
         return True
     text = f"{error} {getattr(error, 'stderr', None) or ''}".lower()
-    if _is(error, "oslo_concurrency.processutils.ProcessExecutionError"):
+    if is_of(error, "oslo_concurrency.processutils.ProcessExecutionError"):
         return any(words in text for words in HELM_TRANSIENT)
     return _is_rust(error) and any(words in text for words in RUST_TRANSIENT)
 

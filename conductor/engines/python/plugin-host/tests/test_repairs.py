@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
-from magnum_plugin_host import repairs
+from magnum_plugin_host.repairs import Repairs
 
 CLUSTER = SimpleNamespace(uuid="c0000000-0000-4000-8000-000000000001")
 
@@ -37,8 +37,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
-        name = parse_qs(urlsplit(self.path).query)["name"]
-        found = [{"id": i, "name": n} for i, n in self.server.names.items() if [n] == name]
+        name = parse_qs(urlsplit(self.path).query).get("name")
+        found = [{"id": i, "name": n} for i, n in self.server.names.items() if name in (None, [n])]
         self.reply(200, json.dumps({"application_credentials": found}))
 
     def do_DELETE(self) -> None:
@@ -76,7 +76,7 @@ def message(**values: Any) -> dict[str, Any]:
 
 
 def repaired(keystone: Credentials, error: BaseException, **values: Any) -> bool:
-    return repairs.after_failure(message(**values), keystone.clients, "alice", CLUSTER, error)
+    return Repairs(message(**values), keystone.clients, "alice", CLUSTER).after_failure(error)
 
 
 def test_the_credential_of_an_earlier_attempt_is_removed_and_no_other(keystone: Credentials) -> None:
@@ -109,4 +109,21 @@ def test_a_repair_that_fails_leaves_the_failure_as_it_is(keystone: Credentials) 
     error = keystone.taken()
     keystone.names["1"] = CLUSTER.uuid
     broken = SimpleNamespace(keystone=lambda: SimpleNamespace(auth_url="http://127.0.0.1:1", session=requests.Session()))
-    assert not repairs.after_failure(message(), lambda: broken, "alice", CLUSTER, error)
+    assert not Repairs(message(), lambda: broken, "alice", CLUSTER).after_failure(error)
+
+
+def test_credentials_that_a_repeated_create_has_made_again_are_removed_when_it_has_succeeded(keystone: Credentials) -> None:
+    keystone.names |= {"3": f"magnum-{CLUSTER.uuid}-11111111", "4": "magnum-of-another-cluster"}
+    repairs = Repairs(message(), keystone.clients, "alice", CLUSTER)
+    repairs.before()
+    keystone.names["5"] = f"magnum-{CLUSTER.uuid}-22222222"
+    assert "3" in keystone.names, "until the call has ended, the cluster may need it"
+    repairs.after_success()
+    assert sorted(keystone.names) == ["1", "2", "4", "5"]
+
+
+def test_a_first_create_asks_for_no_credentials(keystone: Credentials) -> None:
+    repairs = Repairs(message(attempt=1), keystone.clients, "alice", CLUSTER)
+    repairs.before()
+    repairs.after_success()
+    assert keystone.asked == []
