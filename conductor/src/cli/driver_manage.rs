@@ -158,15 +158,23 @@ async fn checked(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Outcome> {
-    let (outcome, good) = check::check(dirs, out, err)?;
+    #[cfg_attr(
+        not(feature = "python"),
+        expect(
+            unused_mut,
+            reason = "only packages can be wrong although their folders are good"
+        )
+    )]
+    let (mut outcome, good) = check::check(dirs, out, err)?;
     #[cfg(feature = "python")]
     for folder in &good {
         if let magnum_drivers::EngineSpec::Python(spec) = &folder.manifest.engine {
             let Some(settings) = settings(config, err)? else {
                 return Ok(Outcome::Wrong);
             };
+            // Somebody who repairs the first wants to know of the others.
             if !adopt::check(folder, spec, &settings, err).await? {
-                return Ok(Outcome::Wrong);
+                outcome = Outcome::Wrong;
             }
         }
     }
