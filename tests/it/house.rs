@@ -9,6 +9,7 @@
 //! | `files` | how long a file may be, that it says what it is for, that nothing is ignored |
 //! | `harness` | servers of the tests come up, can be taken down, and lines can be cut |
 //! | `heat` | the tests' Heat runs stacks without machines, and shows them to a cluster's trustee |
+//! | `helm` | the tests' helm keeps releases on a real API server as helm 3 does |
 //! | `bench` | the benchmarks measure what they say |
 
 mod bench;
@@ -16,6 +17,7 @@ mod crates;
 mod files;
 mod harness;
 mod heat;
+mod helm;
 mod map;
 mod names;
 mod rooms;

@@ -9,19 +9,25 @@
 //! | `mixed_fleet` | one Python conductor and two of ours share the work, and harm each other in nothing |
 //! | `heat_adoption` | a Magnum 22 with clusters in Heat is moved to ours, which makes the same of a request as Python does |
 //! | `heat_life` | Magnum 22's Heat driver makes, changes and deletes a tenant's cluster under our programs, and leaves nothing |
+//! | `capi_life` | the Cluster API driver packages make, change and delete a tenant's cluster on a real API server, and leave nothing |
 //! | `ours_alone` | what Magnum does not have: a Python conductor says so, and the client hears it |
 //! | `plugin_replay` | the Cluster API driver packages do through our conductor what they were recorded to do |
+//! | `heat_replay` | Magnum 22's Heat driver does through our conductor what it was recorded to do |
+//! | `replay` | what the replays have in common |
 //! | `python_package` | clusters of a driver that is a Python package go from our conductor to Python's, and the other way |
 //! | `clients` | every command of `openstack coe`, the libraries and tempest work; nobody sees another project's things |
 
 mod adoption;
 mod adoption_elsewhere;
+mod capi_life;
 mod clients;
 mod heat_adoption;
 mod heat_life;
+mod heat_replay;
 mod life;
 mod mixed_fleet;
 mod oslo;
 mod ours_alone;
 mod plugin_replay;
 mod python_package;
+mod replay;

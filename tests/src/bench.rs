@@ -24,6 +24,7 @@ mod journal;
 mod load;
 mod measure;
 mod objects;
+mod plugins;
 mod report;
 mod rest;
 mod serve;
@@ -48,6 +49,7 @@ pub use casts::Casts;
 pub use create::Create;
 pub use health::Health;
 pub use objects::Objects;
+pub use plugins::Plugins;
 pub use report::Report;
 pub use rest::RestApi;
 pub use sweep::Sweep;
@@ -76,6 +78,8 @@ pub enum Command {
     Health(Health),
     /// GET one cluster, lists of 100 and 1,000, POST of a cluster: our API and the real Magnum's
     Rest(RestApi),
+    /// A driver that is a Python package: creates, looks, memory and stops, under our conductor and under Magnum's
+    Plugins(Plugins),
     /// One contestant's server, started by the others.
     #[command(hide = true)]
     Serve(serve::Serve),
@@ -115,6 +119,9 @@ pub fn main(command: Command) -> ExitCode {
         }
         Command::Create(create) => {
             block_on(on_own_servers(async |environment| create.run(environment).await))
+        }
+        Command::Plugins(plugins) => {
+            block_on(on_own_servers(async |environment| plugins.run(environment).await))
         }
         Command::Rest(rest) => block_on(on_own_servers(async |environment| rest.run(environment).await)),
         Command::Health(health) => {

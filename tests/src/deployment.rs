@@ -182,8 +182,15 @@ impl Deployment {
 
     /// Waits until no operation is open, and until the driver's record is sound.
     pub async fn settled(&self, within: Duration) -> Result<Vec<Value>> {
+        self.settled_with(0, within).await
+    }
+
+    /// The same after a request that a conductor may not have recorded yet: there have to be so many operations at least.
+    pub async fn settled_with(&self, least: usize, within: Duration) -> Result<Vec<Value>> {
         let operations = wait::until("every operation to end", within, async || {
             let operations = self.operations().await?;
+            let count = operations.len();
+            ensure!(count >= least, "{count} operations instead of {least}");
             let open: Vec<_> = operations.iter().filter(|one| !is_terminal(one)).collect();
             ensure!(open.is_empty(), "{} open, such as {}", open.len(), open[0]);
             Ok(operations)

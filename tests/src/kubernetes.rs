@@ -168,6 +168,31 @@ impl Kubernetes {
         end(&self.etcd).await
     }
 
+    /// A file that names this server and an administrator, in JSON, which is YAML.
+    pub fn kubeconfig(&self) -> Value {
+        let admin = &self.identity.admin;
+        json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "tests",
+            "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": "admin"}}],
+            "clusters": [{"name": "tests", "cluster": {
+                "server": format!("https://{}", self.address), "certificate-authority": self.identity.authority}}],
+            "users": [{"name": "admin", "user": {
+                "client-certificate": admin.certificate, "client-key": admin.key}}],
+        })
+    }
+
+    /// What is at this path.
+    pub async fn get(&self, path: &str) -> Result<Value> {
+        Ok(serde_json::from_slice(&self.send("GET", path, None).await?)?)
+    }
+
+    /// Makes or changes the object at this path, whose query names a field manager, as server-side apply does.
+    pub async fn apply(&self, path: &str, object: &Value) -> Result<Value> {
+        Ok(serde_json::from_slice(
+            &self.send("APPLY", path, Some(object)).await?,
+        )?)
+    }
+
     /// Makes a node whose condition `Ready` has this status.
     pub async fn add_node(&self, name: &str, ready: &str) -> Result<()> {
         let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
@@ -196,9 +221,10 @@ impl Kubernetes {
         let stream = self.connector()?.connect(name, stream).await?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
-        let kind = match method {
-            "PATCH" => "application/merge-patch+json",
-            _ => "application/json",
+        let (method, kind) = match method {
+            "PATCH" => ("PATCH", "application/merge-patch+json"),
+            "APPLY" => ("PATCH", "application/apply-patch+yaml"),
+            other => (other, "application/json"),
         };
         let body = body.map(Value::to_string).unwrap_or_default();
         let request = Request::builder()

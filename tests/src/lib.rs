@@ -31,6 +31,9 @@
 //! | [`raw_rpc`] | messages byte by byte |
 //! | [`oslo_peer`] | Python peers, driven by JSON lines |
 //! | [`plugin_world`] | doubles of all that drivers for Cluster API talk to, and these drivers' environment |
+//! | [`management_cluster`] | a real API server with Cluster API's kinds, and a helm, for the same drivers |
+//! | [`capi_deployment`] | our programs with these drivers, there |
+//! | [`openstack_command`] | a tenant's command `openstack coe` |
 //! | [`python_magnum`] | a whole Python Magnum: its API, its conductor, its command lines |
 //! | [`heat_magnum`], [`heat_deployment`] | Magnum 22 with its Heat driver in the cloud of [`heat_cloud`]; our programs with that driver |
 //!
@@ -41,6 +44,7 @@ pub mod amqp_tap;
 pub mod api_alone;
 pub mod bench;
 pub mod builders;
+pub mod capi_deployment;
 pub mod certificates;
 pub mod chaos_proxy;
 pub mod cloud_services;
@@ -58,14 +62,18 @@ pub mod heat_cloud;
 pub mod heat_deployment;
 pub mod heat_magnum;
 pub mod heat_stacks;
+pub mod helm;
 pub mod http_trap;
 pub mod keystone_people;
 pub mod kubernetes;
 pub mod management;
+pub mod management_cluster;
 pub mod mariadb;
 pub mod memcached;
 pub mod openstack;
+pub mod openstack_command;
 pub mod oslo_peer;
+pub mod plugin_requests;
 pub mod plugin_world;
 pub mod ports;
 pub mod postgres;

@@ -62,6 +62,9 @@ pub struct PythonMagnum {
     cloud: String,
     /// Where a package with a driver is found, and where that builds.
     plugin: Option<(PathBuf, PathBuf)>,
+    /// The interpreter of another virtual environment, with packages of its own.
+    interpreter: Option<PathBuf>,
+    environment: Vec<(&'static str, String)>,
     _stand_in: Option<Program>,
 }
 
@@ -134,6 +137,20 @@ impl PythonMagnum {
         Ok(python)
     }
 
+    /// Magnum 23 as it finds itself in a virtual environment, with the driver packages there. The options of `config` name
+    /// all services that it needs.
+    pub fn installed_in(environment: &Path, config: &ConfigFile) -> Result<Self> {
+        let record = DriverRecord::new(run_dir()?.folder("python-record")?);
+        let mut python = Self::new(Release::Magnum23, config, record, String::new(), None)?;
+        python.interpreter = Some(environment.join("bin/python"));
+        Ok(python)
+    }
+
+    /// Sets an environment variable of programs started from now on.
+    pub fn set_environment(&mut self, name: &'static str, value: &str) {
+        self.environment.push((name, value.to_owned()));
+    }
+
     fn new(
         release: Release,
         config: &ConfigFile,
@@ -163,13 +180,15 @@ impl PythonMagnum {
             port: free_port()?,
             cloud: identity,
             plugin: None,
+            interpreter: None,
+            environment: Vec::new(),
             _stand_in: stand_in,
         })
     }
 
     /// Has programs started from now on find the driver of this package, which builds where ours builds.
     pub fn install(&mut self, plugin: &PythonPlugin) -> Result<()> {
-        let folder = plugin.package_with_this_driver_only()?;
+        let folder = plugin.package_with_this_driver_only("1.0.0")?;
         self.plugin = Some((folder, plugin.built.clone()));
         Ok(())
     }
@@ -276,7 +295,15 @@ impl PythonMagnum {
 
     /// A program of the Python environment, about to be started as `name`.
     fn launch(&self, name: &str, program: &str) -> Result<Launch> {
-        let mut launch = Launch::command(name, Command::new(tool(program)?));
+        let mut launch = match &self.interpreter {
+            None => Launch::command(name, Command::new(tool(program)?)),
+            // The packages are there, and Magnum; its console scripts are not.
+            Some(python) => {
+                let command = program.trim_start_matches("magnum-").replace('-', "_");
+                let call = format!("import sys; from magnum.cmd.{command} import main; sys.exit(main())");
+                Launch::command(name, Command::new(python)).args(["-B", "-c", &call])
+            }
+        };
         for (name, value) in self.environment()? {
             launch = launch.env(name, value);
         }
@@ -285,6 +312,9 @@ impl PythonMagnum {
 
     /// What its processes need besides the configuration.
     fn environment(&self) -> Result<Vec<(&'static str, String)>> {
+        if self.interpreter.is_some() {
+            return Ok(self.environment.clone());
+        }
         let mut path = vec![peers().join("drivers")];
         if self.release == Release::Magnum22 {
             let packages = base().join("magnum-22");

@@ -129,9 +129,18 @@ impl PythonPlugin {
         ]
     }
 
-    /// A folder that has the package with this driver as the only one. Magnum's conductor imports all drivers that it finds,
-    /// and ends with one that ends its process.
-    pub fn package_with_this_driver_only(&self) -> Result<PathBuf> {
+    /// An environment with Magnum 23 and this version of the package, which finds them whatever its parent's environment is.
+    pub fn environment_of_version(&self, version: &str) -> Result<PathBuf> {
+        let folder = self.package_with_this_driver_only(version)?;
+        fs::create_dir(folder.join("bin"))?;
+        let text = format!("#!/bin/sh\nPYTHONPATH={folder:?} exec {:?} \"$@\"\n", python()?);
+        write_program(&folder.join("bin/python"), &text)?;
+        Ok(folder)
+    }
+
+    /// A folder that has this version of the package with this driver as the only one. Magnum's conductor imports all drivers
+    /// that it finds, and ends with one that ends its process.
+    pub fn package_with_this_driver_only(&self, version: &str) -> Result<PathBuf> {
         let package = package();
         let folder = run_dir()?.folder("package")?;
         std::os::unix::fs::symlink(
@@ -140,10 +149,9 @@ impl PythonPlugin {
         )?;
         let about = "magnum_test_drivers-1.0.0.dist-info";
         fs::create_dir(folder.join(about))?;
-        fs::copy(
-            package.join(about).join("METADATA"),
-            folder.join(about).join("METADATA"),
-        )?;
+        let metadata = fs::read_to_string(package.join(about).join("METADATA"))?;
+        let metadata = metadata.replace("Version: 1.0.0", &format!("Version: {version}"));
+        fs::write(folder.join(about).join("METADATA"), metadata)?;
         let all = fs::read_to_string(package.join(about).join("entry_points.txt"))?;
         let kept = all
             .lines()
@@ -155,7 +163,6 @@ impl PythonPlugin {
 
     /// An interpreter that finds the package whatever environment its parent has: for engines inside of a test.
     pub fn interpreter(&self) -> Result<PathBuf> {
-        use std::os::unix::fs::PermissionsExt as _;
         let [package, built] = self.environment();
         let path = self.drivers.with_file_name("python");
         let text = format!(
@@ -166,10 +173,7 @@ impl PythonPlugin {
             built.1,
             python()?
         );
-        let draft = path.with_extension("new");
-        fs::write(&draft, text)?;
-        fs::set_permissions(&draft, fs::Permissions::from_mode(0o755))?;
-        fs::rename(draft, &path)?;
+        write_program(&path, &text)?;
         Ok(path)
     }
 
@@ -206,6 +210,15 @@ fn copy_manifests(from: &Path, to: &Path) -> Result<()> {
 
 fn package() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("python_drivers")
+}
+
+fn write_program(path: &Path, text: &str) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    // What is being written cannot be run.
+    let draft = path.with_extension("new");
+    fs::write(&draft, text)?;
+    fs::set_permissions(&draft, fs::Permissions::from_mode(0o755))?;
+    Ok(fs::rename(draft, path)?)
 }
 
 /// The environment of the Python peers.

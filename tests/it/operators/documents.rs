@@ -67,6 +67,10 @@ const HOW: &[(&str, How)] = &[
         "MAGNUM_TESTS_PLUGIN_RUN=all tests/run --only plugin_replay",
         As("tests/run --only plugin_replay --check && has_test plugin_replay"),
     ),
+    (
+        "MAGNUM_TESTS_PLUGIN_RUN=all tests/run --only heat_replay",
+        As("tests/run --only heat_replay --check && has_test heat_replay"),
+    ),
     ("tests/run --check", AsWritten),
     ("tests/run --fuzz 600", As("tests/run --fuzz 600 --check")),
     // docs/benchmarks.md. They take minutes, and numbers of a busy machine say nothing: that they can be asked for.
@@ -97,6 +101,10 @@ const HOW: &[(&str, How)] = &[
     (
         "cargo run --profile dist -p magnum-tests --bin bench -- rest",
         As("bench rest --help"),
+    ),
+    (
+        "cargo run --profile dist -p magnum-tests --bin bench -- plugins",
+        As("bench plugins --help"),
     ),
     // docs/configuration.md
     ("magnum-conductor config sample", AsWritten),
@@ -143,6 +151,18 @@ const HOW: &[(&str, How)] = &[
     (
         "magnum-driver-manage adopt --python /opt/magnum-22",
         As("magnum-driver-manage adopt --python /opt/magnum-22 --driver k8s_fedora_coreos_v1"),
+    ),
+    // Both Cluster API packages are in one environment.
+    (
+        "magnum-driver-manage adopt --python /opt/magnum-capi-helm",
+        As("magnum-driver-manage adopt --python /opt/magnum-capi-helm --driver k8s_capi_helm_v1"),
+    ),
+    (
+        "KUBECONFIG=/etc/magnum/kubeconfig magnum-driver-manage adopt --python /opt/magnum-cluster-api",
+        As(
+            "KUBECONFIG=/etc/magnum/kubeconfig magnum-driver-manage adopt --python /opt/magnum-cluster-api \
+             --driver k8s_cluster_api_ubuntu",
+        ),
     ),
     // The README of a new driver, read in the folder of one.
     (

@@ -11,11 +11,11 @@ use magnum_common::clock::utc_now;
 use magnum_common::secret::Secret;
 use magnum_config::DatabaseSection;
 use magnum_db::migrate;
-use magnum_tests::heat_cloud;
+use magnum_tests::helm::Helm;
 use magnum_tests::process::{Finished, Launch};
 use magnum_tests::python_plugin::{self, PythonPlugin};
 use magnum_tests::run_dir::run_dir;
-use magnum_tests::{Backend, TestDatabase};
+use magnum_tests::{Backend, TestDatabase, heat_cloud, plugin_world};
 use serde_json::{Value, json};
 
 async fn manage(args: &[&str]) -> Result<Finished> {
@@ -386,4 +386,47 @@ async fn the_heat_driver_of_magnum_22_is_adopted_from_its_environment() -> Resul
                    [keystone_auth]\nauth_url = http://127.0.0.1:9/v3\nusername = m\npassword = p\nproject_name = service\n";
     fs::write(&config, options)?;
     check()?.config(&config).output().await.map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_says_of_every_package_what_it_lacks_on_this_machine() -> Result<()> {
+    let folder = run_dir()?.folder("adopt")?;
+    let (drivers, kubeconfig) = (folder.join("drivers"), folder.join("kubeconfig"));
+    fs::write(&kubeconfig, plugin_world::kubeconfig_of_none().to_string())?;
+    let adopt = Launch::program("magnum-driver-manage")?
+        .args(["adopt", "--python"])
+        .args([plugin_world::environment()?, "--into".into(), drivers.clone()])
+        .args([
+            "--driver",
+            "k8s_capi_helm_v1",
+            "--driver",
+            "k8s_cluster_api_ubuntu",
+        ])
+        .env("KUBECONFIG", &kubeconfig);
+    adopt.output().await?;
+
+    let check = || {
+        Ok::<_, anyhow::Error>(
+            Launch::program("magnum-driver-manage")?.args(["check".into(), drivers.clone()]),
+        )
+    };
+    let lacking = check()?
+        .env("HOME", &folder)
+        .env("PATH", &folder)
+        .finish()
+        .await?;
+    ensure!(lacking.status.code() == Some(1), "{lacking:?}");
+    for problem in [
+        "magnum-capi-helm runs helm, which is not on PATH",
+        "magnum-cluster-api runs helm, which is not on PATH",
+        "(its constructor reads a kubeconfig: set KUBECONFIG, for the conductor too)",
+    ] {
+        ensure!(lacking.stderr.contains(problem), "{problem}: {lacking:?}");
+    }
+    let helm = Helm::new()?;
+    let mut good = check()?.env("KUBECONFIG", &kubeconfig);
+    for (name, value) in helm.environment(&text(&folder)) {
+        good = good.env(name, value);
+    }
+    good.output().await.map(drop)
 }

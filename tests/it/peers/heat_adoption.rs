@@ -66,8 +66,9 @@ async fn clusters_of_magnum_22_in_heat_go_on_here_and_new_ones_are_made_alike() 
     };
     let by_python = eyes.look(&theirs, python.api.rest.base()).await?;
 
-    // At the same time, as they are different clusters.
+    // One after the other: at the same time, this Heat may never end the update.
     let ours = rest.create_cluster(&template, "heated", json!({})).await?;
+    rest.wait_status(&ours, "CREATE_COMPLETE", PATIENCE).await?;
     rest.resize(&theirs, 2).await?.expect(202)?;
     let resized = rest.wait_status(&theirs, "UPDATE_COMPLETE", PATIENCE).await?;
     let stack = stacks.show(made["stack_id"].as_str().context("a stack")?).await?;
@@ -76,7 +77,6 @@ async fn clusters_of_magnum_22_in_heat_go_on_here_and_new_ones_are_made_alike() 
         resized["node_addresses"] == *stack.output("kube_minions")? && resized["node_count"] == 2,
         "{resized}"
     );
-    rest.wait_status(&ours, "CREATE_COMPLETE", PATIENCE).await?;
     alike(
         &by_python,
         &eyes.look(&ours, heated.api.rest.base()).await?,

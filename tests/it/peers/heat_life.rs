@@ -8,8 +8,7 @@ use magnum_db::Database;
 use magnum_tests::heat_deployment::HeatDeployment;
 use magnum_tests::heat_stacks::{Stack, Stacks};
 use magnum_tests::keystone_people::Person;
-use magnum_tests::openstack::PASSWORD;
-use magnum_tests::oslo_peer::OsloPeer;
+use magnum_tests::openstack_command::OpenstackCommand;
 use magnum_tests::{probe, wait};
 use serde_json::{Value, json};
 
@@ -20,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(240);
 struct Tenant {
     heated: HeatDeployment,
     person: Person,
-    client: OsloPeer,
+    openstack: OpenstackCommand,
     stacks: Stacks,
 }
 
@@ -30,7 +29,14 @@ impl Tenant {
         let person = heated.cloud.person().await?;
         let url = heated.cloud.heat.openstack.keystone_url();
         Ok(Self {
-            client: OsloPeer::start("openstack_clients.py", &[&url, &heated.region, PASSWORD]).await?,
+            openstack: OpenstackCommand::start(
+                &url,
+                &heated.region,
+                &person.name,
+                &person.project,
+                &heated.deployment,
+            )
+            .await?,
             stacks: heated.cloud.heat.stacks(&person).await?,
             heated,
             person,
@@ -39,15 +45,7 @@ impl Tenant {
 
     /// Runs `openstack coe LINE`, which must succeed; what it printed.
     async fn run(&mut self, line: &str) -> Result<Value> {
-        let args: Vec<&str> = ["coe"].into_iter().chain(line.split_whitespace()).collect();
-        let request = json!({
-            "do": "cli", "user": self.person.name, "project": self.person.project, "args": args,
-            "folder": self.heated.deployment.folder});
-        let told = self.client.ask(request).await??;
-        // Several commands print a failure and exit with 0.
-        let is_refused = told["status"] != 0 || told.to_string().contains("failed");
-        ensure!(!is_refused, "{line}: {told}");
-        Ok(told["out"].clone())
+        self.openstack.coe(line).await
     }
 
     /// The same for a command that begins an operation. When it has ended well, the cluster has this status.

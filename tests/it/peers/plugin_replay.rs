@@ -20,7 +20,7 @@
 //! * `resourceVersion`, by which a double counts what was before;
 //! * how often objects were read: the rows tell what was written.
 //!
-//! A run takes one case of [`case::SAMPLE`] and one for each difference; `MAGNUM_TESTS_PLUGIN_RUN=all` takes all of them
+//! A run takes one case of nine and one for each difference; `MAGNUM_TESTS_PLUGIN_RUN=all` takes all of them
 //! (`docs/testing.md`).
 
 mod case;
@@ -35,12 +35,13 @@ mod request;
 mod rows;
 mod stage;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _};
 use magnum_tests::Backend;
 
+use super::replay::{Difference, Played, Recorded as _, judge};
 use case::Case;
 use differences::DIFFERENCES;
 use expected::Expected;
@@ -54,9 +55,8 @@ type Options = Vec<(String, String, String)>;
 #[tokio::test(flavor = "multi_thread")]
 async fn driver_packages_do_through_our_chain_what_they_were_recorded_to_do() -> Result<()> {
     let selection = case::selected()?;
-    let count = selection.cases.len();
-    let mut groups: BTreeMap<(bool, Options), Vec<Case>> = BTreeMap::new();
-    for case in selection.cases {
+    let mut groups: BTreeMap<(bool, Options), Vec<&Case>> = BTreeMap::new();
+    for case in &selection.cases {
         groups
             .entry((case.is_look(), case.options()))
             .or_default()
@@ -67,55 +67,26 @@ async fn driver_packages_do_through_our_chain_what_they_were_recorded_to_do() ->
         .buffer_unordered(STAGES)
         .try_collect()
         .await?;
-    let failures: Vec<&String> = played.iter().flat_map(|one| &one.failures).collect();
-    ensure!(
-        failures.is_empty(),
-        "{} of {count} cases differ from their recordings:\n{}",
-        failures.len(),
-        failures.into_iter().cloned().collect::<Vec<_>>().join("\n")
-    );
-    if selection.is_complete {
-        let applied: BTreeSet<usize> = played.iter().flat_map(|one| &one.applied).copied().collect();
-        let stale = DIFFERENCES
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| !applied.contains(number));
-        let stale: Vec<&str> = stale.map(|(_, difference)| difference.reason).collect();
-        ensure!(stale.is_empty(), "differences of no case: {stale:#?}");
-    }
-    Ok(())
+    judge(&selection, &played, DIFFERENCES)
 }
 
-/// What came of the cases of a group.
-#[derive(Default)]
-struct Played {
-    failures: Vec<String>,
-    /// The differences that were in them.
-    applied: BTreeSet<usize>,
-}
-
-async fn play(backend: Backend, cases: Vec<Case>) -> Result<Played> {
+async fn play(backend: Backend, cases: Vec<&Case>) -> Result<Played> {
     let first = cases.first().context("a case")?;
     let mut stage = Stage::new(backend, &first.options(), first.is_look()).await?;
     let mut played = Played::default();
     for case in cases {
-        let outcome = match stage.play(&case).await {
+        let outcome = match stage.play(case).await {
             Ok(outcome) => outcome,
             Err(error) => {
-                played
-                    .failures
-                    .push(format!("  {}:\n    {error:#}", case.title()));
+                played.add(&case.title(), &[format!("{error:#}")]);
                 continue;
             }
         };
-        let mut expected = Expected::of(&case, &outcome.before);
-        played.applied.extend(differences::apply(&case, &mut expected));
-        let found = expected.differences(&outcome);
-        if !found.is_empty() {
-            played
-                .failures
-                .push(format!("  {}:\n    {}", case.title(), found.join("\n    ")));
-        }
+        let mut expected = Expected::of(case, &outcome.before);
+        played
+            .applied
+            .extend(Difference::apply(DIFFERENCES, case, &mut expected));
+        played.add(&case.title(), &expected.differences(&outcome));
     }
     Ok(played)
 }

@@ -146,13 +146,7 @@ fn the_table_has_every_recorded_cluster_frame() -> Result<()> {
 /// Waits until there is one operation more than before, and none is open. Neither alone would do after a cast: nothing
 /// is open either as long as the conductor has not taken it, and most leave the cluster the status that it had.
 async fn carried_out(deployment: &Deployment, before: usize) -> Result<()> {
-    wait::until("the operation to be accepted", PATIENCE, async || {
-        let operations = deployment.operations().await?;
-        ensure!(operations.len() > before, "{operations:#?}");
-        Ok::<_, anyhow::Error>(())
-    })
-    .await?;
-    let operations = deployment.settled(PATIENCE).await?;
+    let operations = deployment.settled_with(before + 1, PATIENCE).await?;
     ensure!(operations.len() == before + 1, "{operations:#?}");
     Ok(())
 }

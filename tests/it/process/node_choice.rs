@@ -90,7 +90,7 @@ async fn a_resize_without_names_removes_the_nodes_that_the_driver_names() -> Res
     let cluster = Cluster::build(&root, &api, json!({"disk_scale": "oldest"})).await?;
 
     cluster.ask(&api, json!({"node_count": 2})).await?;
-    deployment.settled(PATIENCE).await?;
+    deployment.settled_with(3, PATIENCE).await?;
     ensure!(
         cluster.workers()? == names(["node-2", "node-3"]),
         "{:?}",
@@ -100,7 +100,7 @@ async fn a_resize_without_names_removes_the_nodes_that_the_driver_names() -> Res
 
     // Growing needs no choice, nor does a request that names its nodes.
     cluster.ask(&api, json!({"node_count": 3})).await?;
-    deployment.settled(PATIENCE).await?;
+    deployment.settled_with(4, PATIENCE).await?;
     let grown = names(["node-2", "node-3", "node-4"]);
     ensure!(cluster.workers()? == grown, "{:?}", cluster.workers());
     let nodes = disk_nodes(&root, &cluster.uuid)?;
@@ -110,7 +110,7 @@ async fn a_resize_without_names_removes_the_nodes_that_the_driver_names() -> Res
         .context("node-3")?;
     let body = json!({"node_count": 2, "nodes_to_remove": [named]});
     cluster.ask(&api, body).await?;
-    deployment.settled(PATIENCE).await?;
+    deployment.settled_with(5, PATIENCE).await?;
     ensure!(
         cluster.workers()? == names(["node-2", "node-4"]),
         "{:?}",

@@ -6,11 +6,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use magnum_tests::Backend;
 use magnum_tests::deployment::Deployment;
-use magnum_tests::keystone_people::People;
-use magnum_tests::openstack::OpenStack;
 use magnum_tests::process::works;
 use magnum_tests::python_plugin::{DRIVER, Library, PythonPlugin};
-use magnum_tests::trustee_domain::TrusteeDomain;
 use magnum_tests::wait;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -18,12 +15,8 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 async fn deployment(backend: Backend) -> Result<(Deployment, PythonPlugin)> {
-    deployment_with(backend, Library::default()).await
-}
-
-async fn deployment_with(backend: Backend, library: Library) -> Result<(Deployment, PythonPlugin)> {
     let mut deployment = Deployment::new(backend).await?;
-    let plugin = PythonPlugin::in_deployment(&mut deployment, library).await?;
+    let plugin = PythonPlugin::in_deployment(&mut deployment, Library::default()).await?;
     // Calls that are cut off are noticed soon.
     deployment.set("conductor", "operation_lease", 3);
     deployment.set("conductor", "operation_retry_initial", 0.2);
@@ -276,56 +269,4 @@ async fn log_lines_of_a_driver_have_the_span_of_its_operation() -> Result<()> {
         "{line}"
     );
     Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn clusters_of_a_driver_of_magnum_22_have_a_trust_for_as_long_as_they_live() -> Result<()> {
-    let openstack = OpenStack::shared().await?;
-    let people = People::of(openstack).await?;
-    let owner = people.person(&["member"]).await?;
-    let domain = TrusteeDomain::new(&people).await?;
-    let (mut deployment, plugin) = deployment_with(Backend::Mariadb, Library::Magnum22).await?;
-    for (section, option, value) in domain.options() {
-        deployment.set(section, option, value);
-    }
-    for (option, value) in openstack.service_user() {
-        deployment.set("keystone_auth", option, value);
-    }
-    deployment.set("trust", "roles", "member");
-    let one = deployment.conductor("one").await?;
-    let api = deployment.api().await?;
-    let rest = api.rest.as_somebody(&owner.project_id, &owner.id);
-    let rest = rest.with_token(&people.token(&owner).await?);
-    let template = rest.create_template_for("small", DRIVER).await?;
-    let cluster = rest.create_cluster(&template, "trusted", json!({})).await?;
-    rest.wait_status(&cluster, "CREATE_COMPLETE", PATIENCE).await?;
-
-    let users = domain.users().await?;
-    let name = format!("{cluster}_{}", owner.project_id);
-    ensure!(users.len() == 1 && users[0].0 == name, "{users:?}");
-    let trusts = domain.trusts_in(&users[0].1).await?;
-    ensure!(
-        trusts.len() == 1 && trusts[0]["trustor_user_id"] == owner.id,
-        "{trusts:?}"
-    );
-    let effects = plugin.effects(&cluster)?;
-    let told: Vec<&str> = effects["/trust-create"].lines().collect();
-    ensure!(
-        told[..3] == [trusts[0]["id"].as_str().unwrap_or_default(), &users[0].1, &name],
-        "{told:?}"
-    );
-    ensure!(
-        effects["/trust-look"] == effects["/trust-create"],
-        "a look has the same trust"
-    );
-    ensure!(!one.log().contains(told[3]), "the password is in the log");
-
-    rest.delete(&format!("/clusters/{cluster}")).await?.expect(204)?;
-    rest.wait_gone(&cluster, PATIENCE).await?;
-    wait::until("the user of the cluster to be removed", PATIENCE, async || {
-        let users = domain.users().await?;
-        ensure!(users.is_empty(), "{users:?}");
-        Ok::<_, anyhow::Error>(())
-    })
-    .await
 }

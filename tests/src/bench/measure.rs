@@ -100,6 +100,11 @@ impl Server {
         anyhow::anyhow!("the contestant {what}; its log ends:\n{}", tail(&self.log))
     }
 
+    /// Ends it at once.
+    pub(super) async fn kill(mut self) -> Result<()> {
+        Ok(self.child.kill().await?)
+    }
+
     /// Ends it in order.
     pub(super) async fn stop(mut self) -> Result<()> {
         kill(Pid::from_raw(i32::try_from(self.pid)?), Signal::SIGTERM)?;

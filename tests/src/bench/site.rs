@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use diesel::sql_types::{BigInt, Text};
 use diesel::{Connection as _, MysqlConnection, QueryableByName, RunQueryDsl as _, sql_query};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
-use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
+use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup};
 use magnum_common::secret::Secret;
 use magnum_conductor::operations::JournalError;
 use magnum_conductor::store;
@@ -78,20 +78,30 @@ pub(super) struct Site {
     pub(super) vhost: Vhost,
     folder: PathBuf,
     config: ConfigFile,
+    template: ClusterTemplate,
 }
 
 impl Site {
     /// Tables, the template, the driver; no conductor yet.
     pub(super) async fn prepare(environment: &Environment<'_>) -> Result<Self> {
+        let mut template = template()?;
+        template.driver = Some(DRIVER.to_owned());
+        Self::with_template(environment, template).await
+    }
+
+    /// The same with another template.
+    pub(super) async fn with_template(
+        environment: &Environment<'_>,
+        template: ClusterTemplate,
+    ) -> Result<Self> {
         let folder = run_dir()?.folder("bench-site")?;
         let vhost = environment.broker.vhost().await?;
         let database = TestDatabase::on_mariadb(environment.database).await?;
         db::migrate::upgrade(&section(&database)).await?;
-        let mut template = template()?;
-        template.driver = Some(DRIVER.to_owned());
+        let inserted = template.clone();
         Database::connect(&section(&database))
             .await?
-            .transaction::<_, DbError, _>(move |conn| db::write::cluster_templates::insert(conn, &template))
+            .transaction::<_, DbError, _>(move |conn| db::write::cluster_templates::insert(conn, &inserted))
             .await?;
         let config = ConfigFile::new()
             .set("DEFAULT", "transport_url", vhost.transport_url())
@@ -108,6 +118,7 @@ impl Site {
             vhost,
             folder,
             config,
+            template,
         })
     }
 
@@ -115,6 +126,11 @@ impl Site {
     pub(super) fn with(mut self, section: &str, option: &str, value: impl std::fmt::Display) -> Self {
         self.config = self.config.set(section, option, value);
         self
+    }
+
+    /// The configuration, for conductors of other kinds.
+    pub(super) fn config(&self) -> &ConfigFile {
+        &self.config
     }
 
     /// The database as our own code opens it.
@@ -149,20 +165,21 @@ impl Site {
         PythonMagnum::on(Release::Magnum23, &self.config, record).await
     }
 
-    /// Makes clusters that a driver has begun with, each with its two default groups.
+    /// Makes clusters that a driver has begun with, with the stacks `bench-0` and so on, each with its two default
+    /// groups.
     pub(super) async fn fill(&self, count: u64, status: ClusterStatus) -> Result<()> {
-        let template = template()?;
+        let template = &self.template;
         let database = self.open().await?;
         let mut left = usize::try_from(count)?;
         while left > 0 {
             let part = left.min(ROWS);
             left -= part;
             let (mut clusters, mut groups) = (Vec::new(), Vec::new());
-            for _ in 0..part {
+            for number in (left..left + part).rev() {
                 let mut cluster = Cluster::new(ClusterUuid::random(), template.uuid.clone());
                 cluster.name = Some("bench".to_owned());
                 cluster.project_id.clone_from(&template.project_id);
-                cluster.stack_id = Some("bench".to_owned());
+                cluster.stack_id = Some(format!("bench-{number}"));
                 cluster.status = Some(status);
                 for (name, role) in [("default-master", "master"), ("default-worker", "worker")] {
                     let project = template.project_id.as_deref().unwrap_or_default();

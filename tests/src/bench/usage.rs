@@ -50,17 +50,43 @@ pub(super) fn rss_mib(pid: u32) -> Result<f64> {
 
 /// Memory of a process and its children in MiB, pages that they share counted once (PSS).
 pub(super) fn pss_mib_of_tree(pid: u32) -> Result<f64> {
+    tree(pid).into_iter().map(pss_mib).sum()
+}
+
+/// Memory of a process in MiB, a part of each page that it shares.
+pub(super) fn pss_mib(pid: u32) -> Result<f64> {
     let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     let line = rollup
         .lines()
         .find_map(|line| line.strip_prefix("Pss:"))
         .context("no Pss")?;
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
-    let mut mib = kib / 1024.0;
-    for child in children(pid)? {
-        mib += pss_mib_of_tree(child)?;
+    Ok(kib / 1024.0)
+}
+
+/// The processes below this one, and it itself.
+pub(super) fn tree(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = found.get(next) {
+        found.extend(children(*pid).unwrap_or_default());
+        next += 1;
     }
-    Ok(mib)
+    found
+}
+
+/// Processor time that the whole machine has used, of all processes, those that nobody waited for included.
+pub(super) fn cpu_of_machine() -> Result<Duration> {
+    let stat = std::fs::read_to_string("/proc/stat")?;
+    let all = stat.lines().next().context("no processors")?;
+    // user, nice, system; idle and waiting; interrupts.
+    let fields: Vec<f64> = all
+        .split_whitespace()
+        .skip(1)
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    let busy = [0, 1, 2, 5, 6].into_iter().filter_map(|index| fields.get(index));
+    Ok(Duration::from_secs_f64(busy.sum::<f64>() / TICKS))
 }
 
 fn children(pid: u32) -> Result<Vec<u32>> {

@@ -42,6 +42,24 @@ class World:
         """Where each double is."""
         return self._urls
 
+    def list_service(self, service: str, url: str) -> None:
+        """Has the catalog say that a service is there, until the next `reset`."""
+        self.cloud.elsewhere[service] = url
+
+    def in_cloud(self) -> dict[str, list[str]]:
+        """Names of what has been made in the cloud and not been removed."""
+        cloud = self.cloud
+        made = {"credentials": cloud.credentials, "server_groups": cloud.server_groups}
+        return {kind: sorted(one["name"] for one in rows.values()) for kind, rows in made.items()}
+
+    def hold_cloud(self, pattern: str) -> None:
+        """Has requests to the cloud wait whose path matches; none, if the pattern is empty."""
+        self.cloud.hold(pattern)
+
+    def cloud_holds(self) -> int:
+        """How many requests to the cloud wait."""
+        return self.cloud.waiting
+
     def reset(self) -> None:
         """An empty world without faults."""
         with self.log.lock:
@@ -68,6 +86,30 @@ class World:
         with self.log.lock:
             Scene(self.cloud, self.management, self._urls["workload"], self.helm).prepare(case, package, cluster, stack)
             self.log.take()
+
+    def set_helm(self, mode: str) -> None:
+        """How calls of helm end from now on."""
+        self.helm.mode = mode
+
+    def build(self, clusters: int, namespace: str) -> None:
+        """Adds clusters called `bench-0` and so on that are being built."""
+        with self.log.lock:
+            for number in range(clusters):
+                Scene(self.cloud, self.management, self._urls["workload"], self.helm).building(f"bench-{number}", namespace)
+
+    def progress(self) -> dict[str, Any]:
+        """How often helm was called since the effects were taken, and how many seconds after the first effect the last
+        time; how many looks at clusters there were, and in how many seconds."""
+        effects = self.log.so_far()
+        helm_calls = [effect["at"] for effect in effects if effect["by"] == "helm"]
+        asked = [effect for effect in effects if effect["by"] == "kubernetes" and effect["method"] == "GET"]
+        looks = [effect["at"] for effect in asked if "/clusters/" in effect["path"]]
+        return {
+            "helm_calls": len(helm_calls),
+            "create_seconds": max(helm_calls) - effects[0]["at"] if helm_calls else 0.0,
+            "looks": len(looks),
+            "look_seconds": max(looks) - min(looks) if looks else 0.0,
+        }
 
     def forget(self) -> None:
         """Drops the effects so far."""

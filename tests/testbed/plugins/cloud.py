@@ -2,6 +2,7 @@
 
 import copy
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,10 @@ class Cloud:
 
     def __init__(self, log: Log) -> None:
         self.log = log
+        # Requests whose path this matches wait, and so many do.
+        self.held = ""
+        self.waiting = 0
+        self.change = threading.Condition()
         self.reset()
 
     def reset(self) -> None:
@@ -29,6 +34,8 @@ class Cloud:
         self.number = 1
         # (regular expression of the path, status)
         self.faults: list[tuple[str, int]] = []
+        # Where services of the catalog are that are none of these doubles.
+        self.elsewhere: dict[str, str] = {}
 
     def state(self) -> Any:
         """All that a later `restore` brings back."""
@@ -42,6 +49,21 @@ class Cloud:
         (self.credentials, self.server_groups, self.load_balancers, self.floating_ips, self.number) = copy.deepcopy(
             state
         )
+
+    def hold(self, pattern: str) -> None:
+        """Has requests wait before anything comes of them, from now on those whose path matches; an empty pattern lets all
+        go, those of clients too that are gone by then."""
+        with self.change:
+            self.held = pattern
+            self.change.notify_all()
+
+    def wait(self, path: str) -> None:
+        """Waits as long as this path is held."""
+        with self.change:
+            while self.held and re.search(self.held, path):
+                self.waiting += 1
+                self.change.wait()
+                self.waiting -= 1
 
     def new_id(self, kind: str) -> str:
         """The id of something new."""
@@ -59,6 +81,7 @@ class Api(Handler):
         self.caller = PEOPLE.get(self.headers.get("X-Auth-Token") or "")
         caller = self.caller.name if self.caller else None
         cloud = self.cloud
+        cloud.wait(path)
         cloud.log.add("cloud", method=self.command, path=path, query=query, body=body, caller=caller)
         with cloud.log.lock:
             status = next((status for pattern, status in cloud.faults if re.search(pattern, path)), None)
@@ -127,7 +150,7 @@ class Api(Handler):
                         "interface": interface,
                         "region": "RegionOne",
                         "region_id": "RegionOne",
-                        "url": self.base + path,
+                        "url": self.cloud.elsewhere.get(service) or self.base + path,
                     }
                     for interface in ("public", "internal", "admin")
                 ],

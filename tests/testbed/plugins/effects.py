@@ -2,6 +2,7 @@
 request to a cloud, one to a cluster and a start of helm can be compared."""
 
 import threading
+import time
 from typing import Any
 
 Effect = dict[str, Any]
@@ -16,10 +17,15 @@ class Log:
 
     def add(self, by: str, **effect: Any) -> Effect:
         """Notes an effect of the double `by`; what is known of it later may be added to what this returns."""
-        noted = {"by": by, **effect}
+        noted = {"by": by, "at": time.monotonic(), **effect}
         with self.lock:
             self._effects.append(noted)
         return noted
+
+    def so_far(self) -> list[Effect]:
+        """The effects since the last time they were taken, which are kept."""
+        with self.lock:
+            return list(self._effects)
 
     def take(self) -> list[Effect]:
         """The effects since the last time."""

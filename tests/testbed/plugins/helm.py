@@ -1,6 +1,7 @@
 """The other half of the double of `helm` (`bin/helm`): says what a call prints and how it ends, and notes it in the order
 of all effects."""
 
+import threading
 from typing import Any
 
 from effects import Log
@@ -11,7 +12,8 @@ FAILURES = {
     "busy": "Error: UPGRADE FAILED: another operation (install/upgrade/rollback) is in progress",
     "unreachable": "Error: Kubernetes cluster unreachable: connection refused",
 }
-"""What helm says of a call in each mode that a test may order. In the mode `gone` a release is not there."""
+"""What helm says of a call in each mode that a test may order. In the mode `gone` a release is not there; in the mode
+`hang` a call does not end."""
 
 RENDERED = "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: rendered\ndata:\n  by: fake-helm\n\n"
 """What every chart renders."""
@@ -27,6 +29,8 @@ class Helm:
     def run(self, call: dict[str, Any]) -> dict[str, Any]:
         """The end of a call: `status`, `out` and `err`."""
         self.log.add("helm", argv=call["argv"], stdin=call["stdin"], mode=self.mode)
+        if self.mode == "hang":
+            threading.Event().wait()
         if error := FAILURES.get(self.mode):
             return {"status": 1, "out": "", "err": error + "\n"}
         command = next(word for word in call["argv"] if not word.startswith("-"))

@@ -63,6 +63,16 @@ class Scene:
         modes = [step["helm"].get("mode") for step in case["steps"] if "helm" in step]
         self.helm.mode = next((mode for mode in modes if mode), "ok")
 
+    def building(self, name: str, namespace: str) -> None:
+        """A cluster whose control plane and workers are not ready yet."""
+        self.namespace, self.stack = f"/namespaces/{namespace}", name
+        conditions = [{"type": kind, "status": "False"} for kind in ("Ready", "ControlPlaneReady", "InfrastructureReady")]
+        self.management.put(self._place("Cluster", name), {"spec": {}, "status": {"conditions": conditions}})
+        control_plane = {"spec": {"replicas": 1}, "status": {"replicas": 1, "conditions": conditions}}
+        self.management.put(self._place("KubeadmControlPlane", f"{name}-control-plane"), control_plane)
+        workers = {"spec": {"replicas": 1}, "status": {"phase": "ScalingUp"}}
+        self.management.put(self._place("MachineDeployment", f"{name}-default-worker"), workers)
+
     def _place(self, kind: str, name: str) -> str:
         plural = "helmchartproxies" if kind == "HelmChartProxy" else kind.lower().removesuffix("s") + "s"
         return f"{GROUPS[kind]}{self.namespace}/{plural}/{name}"

@@ -7,12 +7,11 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use magnum_tests::builders::ConfigFile;
-use magnum_tests::heat_cloud;
 use magnum_tests::ports::free_port;
 use magnum_tests::process::{Launch, Program, Ready, built};
 use magnum_tests::python_plugin;
 use magnum_tests::run_dir::run_dir;
-use magnum_tests::{TestDatabase, rabbitmq};
+use magnum_tests::{TestDatabase, heat_cloud, plugin_world, rabbitmq};
 
 use super::How;
 
@@ -66,6 +65,11 @@ impl Session {
         // An environment with Magnum's library, and beside it the tests' own package.
         symlink(python_plugin::venv()?, folder.join("opt/magnum"))?;
         symlink(heat_cloud::environment()?, folder.join("opt/magnum-22"))?;
+        for package in ["opt/magnum-capi-helm", "opt/magnum-cluster-api"] {
+            symlink(plugin_world::environment()?, folder.join(package))?;
+        }
+        let kubeconfig = plugin_world::kubeconfig_of_none().to_string();
+        fs::write(folder.join("etc/magnum/kubeconfig"), kubeconfig)?;
         // The shell finds `~/.magnum/magnum.conf` as an operator's finds `/etc/magnum/magnum.conf`.
         ConfigFile::for_test(&database.url(), &vhost.transport_url(), &folder)
             .set("api", "port", api)
@@ -176,6 +180,7 @@ impl Session {
         let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("python_drivers");
         launch
             .env("PYTHONPATH", package)
+            .env("KUBECONFIG", self.folder.join("etc/magnum/kubeconfig"))
             .env("HOME", self.folder.join("home"))
     }
 

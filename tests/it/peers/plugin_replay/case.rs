@@ -1,20 +1,19 @@
-//! Recorded cases: their files, and which of them run.
+//! Recorded cases, and their files.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::differences::{DIFFERENCES, Difference};
+use super::super::replay::{Recorded, Selection, Suite};
+use super::differences::DIFFERENCES;
 
-/// Recordings that run instead of those of the checkout: a file, or a folder of files.
-const FILES: &str = "MAGNUM_TESTS_PLUGIN_CASES";
-/// Which of them run: `all`, or a part of the name of a case (`file/name`). Unset: a sample.
-const WHICH: &str = "MAGNUM_TESTS_PLUGIN_RUN";
-
-/// One case in so many is in the sample.
-const SAMPLE: usize = 9;
+const SUITE: Suite = Suite {
+    folder: "fixtures/plugins",
+    has: |name| name.ends_with(".json"),
+    elsewhere: "MAGNUM_TESTS_PLUGIN_CASES",
+};
 
 /// A recorded case.
 #[derive(Debug, Clone)]
@@ -31,12 +30,13 @@ pub struct Case {
     pub recorded: Value,
 }
 
-impl Case {
-    /// Its name with that of its file.
-    pub fn title(&self) -> String {
+impl Recorded for Case {
+    fn title(&self) -> String {
         format!("{}/{}", self.file, self.name())
     }
+}
 
+impl Case {
     /// Its name in the file.
     pub fn name(&self) -> &str {
         self.recorded["name"].as_str().unwrap_or_default()
@@ -105,73 +105,23 @@ impl Case {
     }
 }
 
-/// What is to be run.
-pub struct Selection {
-    /// The cases.
-    pub cases: Vec<Case>,
-    /// Whether these are all cases of the checkout.
-    pub is_complete: bool,
-}
-
 /// The case of that title.
 pub fn titled(title: &str) -> Result<Case> {
-    let mut cases = read(&own())?.into_iter();
+    let mut cases = read(&SUITE.files()?)?.into_iter();
     cases
         .find(|case| case.title() == title)
         .with_context(|| format!("no recorded case is called {title}"))
 }
 
-fn own() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/plugins")
-}
-
 /// The cases that the environment asks for.
-pub fn selected() -> Result<Selection> {
-    let elsewhere = std::env::var_os(FILES).map(PathBuf::from);
-    let cases = read(&elsewhere.clone().unwrap_or_else(own))?;
-    let which = std::env::var(WHICH).unwrap_or_default();
-    let cases: Vec<Case> = match which.as_str() {
-        "all" => cases,
-        "" if elsewhere.is_some() => cases,
-        "" => sample(cases),
-        part => cases
-            .into_iter()
-            .filter(|case| case.title().contains(part))
-            .collect(),
-    };
-    ensure!(!cases.is_empty(), "no recorded case is called {which:?}");
-    Ok(Selection {
-        cases,
-        is_complete: which == "all" && elsewhere.is_none(),
-    })
+pub fn selected() -> Result<Selection<Case>> {
+    SUITE.select(read, DIFFERENCES)
 }
 
-/// One of so many, and one for each difference from the recordings.
-fn sample(cases: Vec<Case>) -> Vec<Case> {
-    let mut unseen: Vec<&Difference> = DIFFERENCES.iter().collect();
-    let mut is_wanted = |number: usize, case: &Case| {
-        let before = unseen.len();
-        unseen.retain(|difference| !(difference.is_in)(case));
-        number.is_multiple_of(SAMPLE) || unseen.len() < before
-    };
-    let numbered = cases.into_iter().enumerate();
-    numbered
-        .filter(|(number, case)| is_wanted(*number, case))
-        .map(|(_, case)| case)
-        .collect()
-}
-
-fn read(place: &Path) -> Result<Vec<Case>> {
-    let mut files = vec![place.to_path_buf()];
-    if place.is_dir() {
-        let entries = fs::read_dir(place)?.collect::<Result<Vec<_>, _>>()?;
-        files = entries.into_iter().map(|entry| entry.path()).collect();
-        files.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
-        files.sort();
-    }
+fn read(files: &[PathBuf]) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for file in files {
-        let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
         let recording: Value = serde_json::from_str(&text).with_context(|| file.display().to_string())?;
         let text_of = |name: &str| {
             let text = recording[name].as_str();

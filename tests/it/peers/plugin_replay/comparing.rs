@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::super::replay::{Columns, differ};
 use super::expected::Expected;
 use super::playing::Outcome;
-use super::rows::Columns;
 
 impl Expected {
     /// What differs from what was.
@@ -44,32 +44,6 @@ impl Expected {
             &json!(after.groups),
         );
         differences
-    }
-}
-
-/// The places at which two values differ.
-fn differ(place: &str, expected: &Value, found: &Value, differences: &mut Vec<String>) {
-    match (expected, found) {
-        (Value::Object(left), Value::Object(right)) => {
-            for name in left
-                .keys()
-                .chain(right.keys().filter(|name| !left.contains_key(*name)))
-            {
-                differ(
-                    &format!("{place}.{name}"),
-                    &expected[name],
-                    &found[name],
-                    differences,
-                );
-            }
-        }
-        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
-            for (number, (left, right)) in left.iter().zip(right).enumerate() {
-                differ(&format!("{place}[{number}]"), left, right, differences);
-            }
-        }
-        _ if expected == found => {}
-        _ => differences.push(format!("{place}: expected {expected}, found {found}")),
     }
 }
 

@@ -1,24 +1,14 @@
-//! Where the chain does not do what was recorded, and why. Each row says in which cases, and what happens instead: a
-//! difference that does not occur any more is a failed comparison.
+//! Where the chain does not do what was recorded, and why.
 
 use serde_json::{Value, json};
 
+use super::super::replay::{Columns, Difference};
 use super::case::Case;
 use super::expected::Expected;
-use super::rows::{Columns, TEMPLATE};
-
-/// A difference from the recordings.
-pub struct Difference {
-    /// Why, for people.
-    pub reason: &'static str,
-    /// In which cases.
-    pub is_in: fn(&Case) -> bool,
-    /// What is expected instead of what was recorded.
-    pub instead: fn(&Case, &mut Expected),
-}
+use super::rows::TEMPLATE;
 
 /// All of them. Those that users can see are in `docs/differences.md`, too.
-pub const DIFFERENCES: &[Difference] = &[
+pub const DIFFERENCES: &[Difference<Case, Expected>] = &[
     Difference {
         reason: "what the driver says it cannot do is refused before anything changes",
         is_in: |case| case.class() == "not_supported" && case.call().starts_with("rotate_"),
@@ -148,16 +138,4 @@ fn is_in_progress(status: &Value) -> bool {
     status
         .as_str()
         .is_some_and(|status| status.ends_with("_IN_PROGRESS"))
-}
-
-/// Applies those that are in the case; returns their numbers.
-pub fn apply(case: &Case, expected: &mut Expected) -> Vec<usize> {
-    let mut applied = Vec::new();
-    for (number, difference) in DIFFERENCES.iter().enumerate() {
-        if (difference.is_in)(case) {
-            (difference.instead)(case, expected);
-            applied.push(number);
-        }
-    }
-    applied
 }

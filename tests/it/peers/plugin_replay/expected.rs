@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::super::replay::Columns;
 use super::case::Case;
-use super::rows::Columns;
 
 /// Fields of a cluster that are written when a call has ended.
 const HELD_BACK: &[&str] = &["status", "status_reason"];

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_tests::deployment::Deployment;
+use magnum_tests::plugin_requests::{from_person, new_object};
 use magnum_tests::plugin_world::{PluginWorld, adopted};
 use magnum_tests::raw_rpc::{self, RawRpc};
 use magnum_tests::{Backend, probe, wait};
 use serde_json::{Value, json};
 
 use super::case;
-use super::request::{from_person, new_object};
 use super::rows::{self, CLUSTER, Rows};
 
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_common::model::ClusterStatus;
+use magnum_tests::plugin_requests::new_object;
 use magnum_tests::{raw_rpc, wait};
 use serde_json::{Value, json};
 
+use super::super::replay::Columns;
 use super::case::Case;
 use super::looks::{self, Look};
-use super::request::new_object;
-use super::rows::{self, CLUSTER, Columns, Rows};
+use super::rows::{self, CLUSTER, Rows};
 use super::stage::{Built, PATIENCE, Stage};
 
 /// How many looks may be disturbed by another one before the case fails.

@@ -2,11 +2,12 @@
 
 use anyhow::{Context as _, Result};
 use magnum_common::model::ClusterStatus;
+use magnum_tests::plugin_requests::{from_person, new_object};
 use magnum_tests::raw_rpc;
 use serde_json::{Value, json};
 
 use super::case::Case;
-use super::rows::{CLUSTER, NEWER_TEMPLATE, PROJECT, Rows};
+use super::rows::{CLUSTER, NEWER_TEMPLATE, Rows};
 use super::stage::Stage;
 
 impl Stage {
@@ -98,44 +99,4 @@ impl Stage {
     pub fn with_context(&self, message: Value, who: &str) -> Value {
         from_person(message, &self.world.urls.cloud, who)
     }
-}
-
-/// A message from somebody with a token of this cloud.
-pub fn from_person(mut message: Value, cloud: &str, who: &str) -> Value {
-    let user = if who == "alice" { "1" } else { "3" }.repeat(32);
-    for (name, value) in [
-        ("auth_token", json!(format!("tok-{who}"))),
-        ("auth_url", json!(format!("{cloud}/identity/v3"))),
-        ("user_name", json!(who)),
-        ("user_id", json!(user)),
-        ("project_id", json!(PROJECT)),
-        ("project_name", json!("alpha")),
-        ("user_domain_id", json!("default")),
-        ("user_domain_name", json!("Default")),
-        ("is_admin", json!(false)),
-        ("read_only", json!(false)),
-        ("show_deleted", json!(false)),
-        ("all_tenants", json!(false)),
-    ] {
-        message[format!("_context_{name}")] = value;
-    }
-    message
-}
-
-/// An object that is sent to be created: whatever is set has changed.
-pub fn new_object<M: magnum_objects::WireModel>(model: &M) -> Value {
-    let mut object = magnum_objects::encode_with_changes(model, &[]);
-    let name = object["magnum_object.name"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
-    let version = object["magnum_object.version"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
-    let mut fields = object["magnum_object.data"].take();
-    if let Some(fields) = fields.as_object_mut() {
-        fields.retain(|_, value| !value.is_null());
-    }
-    raw_rpc::object(&name, &version, fields)
 }

@@ -9,15 +9,15 @@ use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup, X509KeyPair};
 use magnum_conductor::store::objects::Table as _;
 use magnum_conductor::store::{clusters, key_pairs, node_groups};
 use magnum_db::{AnyConnection, Database, DbError, schema};
-use serde_json::{Map, Value, json};
+pub use magnum_tests::plugin_requests::{PROJECT, USER};
+use serde_json::{Map, Value};
 
+use super::super::replay::Columns;
 use super::looks::{Look, schedule};
 
 pub const CLUSTER: &str = "c0000000-0000-4000-8000-000000000001";
 pub const TEMPLATE: &str = "d0000000-0000-4000-8000-000000000001";
 pub const NEWER_TEMPLATE: &str = "d0000000-0000-4000-8000-000000000002";
-pub const PROJECT: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-pub const USER: &str = "11111111111111111111111111111111";
 
 /// Columns that a driver, or what a call ends in, may change. The others are compared by what the driver does with them.
 const CLUSTER_COLUMNS: &[&str] = &[
@@ -55,14 +55,6 @@ pub struct Rows {
     pub groups: Vec<NodeGroup>,
     pub templates: Vec<ClusterTemplate>,
     pub key_pairs: Vec<X509KeyPair>,
-}
-
-/// The rows as they are compared: columns by name, groups by theirs.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Columns {
-    /// `None`: the row is gone.
-    pub cluster: Option<Map<String, Value>>,
-    pub groups: BTreeMap<String, Map<String, Value>>,
 }
 
 impl Rows {
@@ -189,22 +181,6 @@ impl Columns {
             })
             .await?;
         Ok(columns(cluster.as_ref(), &groups))
-    }
-
-    /// From JSON.
-    pub fn of_json(value: &Value) -> Self {
-        let groups = value["groups"].as_object().into_iter().flatten();
-        Self {
-            cluster: value["cluster"].as_object().cloned(),
-            groups: groups
-                .filter_map(|(name, group)| Some((name.clone(), group.as_object()?.clone())))
-                .collect(),
-        }
-    }
-
-    /// As JSON.
-    pub fn json(&self) -> Value {
-        json!({"cluster": self.cluster, "groups": self.groups})
     }
 }
 
