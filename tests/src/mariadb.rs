@@ -26,6 +26,8 @@ pub const USER: &str = "magnum";
 pub const PASSWORD: &str = "mariadb-secret";
 
 const PROGRAM: &str = "/usr/sbin/mariadbd";
+/// The variable of the environment that names the folder of temporary tables.
+const TEMPORARY: &str = "TMPDIR";
 const START_WITHIN: Duration = Duration::from_secs(60);
 
 /// One server.
@@ -104,6 +106,7 @@ impl Mariadb {
         ensure!(slot.is_none(), "{} runs already", self.name);
         let mut command = Command::new(PROGRAM);
         command
+            .env(TEMPORARY, temporary(&self.folder))
             .arg("--no-defaults")
             .args(run_as())
             .arg(format!("--datadir={}", self.folder.join("data").display()))
@@ -177,13 +180,20 @@ impl Mariadb {
     }
 }
 
+/// A server that starts removes all temporary tables from this folder, those of other servers, too.
+fn temporary(folder: &Path) -> PathBuf {
+    folder.join("tmp")
+}
+
 fn create_data(folder: &Path) -> Result<()> {
     let users = format!(
         "CREATE OR REPLACE USER {USER}@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n\
          GRANT ALL ON *.* TO {USER}@'127.0.0.1' WITH GRANT OPTION;\n"
     );
     fs::write(folder.join("users.sql"), users)?;
+    fs::create_dir(temporary(folder))?;
     let output = Command::new("mariadb-install-db")
+        .env(TEMPORARY, temporary(folder))
         .args([
             "--no-defaults",
             "--auth-root-authentication-method=normal",
