@@ -42,6 +42,13 @@ pub enum Ready {
     Started,
 }
 
+/// Where programs keep what they find out: Python packages the list of what is installed beside them. Not in the user's
+/// folder.
+const CACHE: (&str, &str) = (
+    "XDG_CACHE_HOME",
+    concat!(env!("CARGO_MANIFEST_DIR"), "/.run/cache"),
+);
+
 /// Leaves a command little of the environment that the tests run in: options of oslo.config can stand there,
 /// and a test must not pass because of a variable that only some machines have.
 pub fn little_environment(command: &mut Command) -> &mut Command {
@@ -51,7 +58,7 @@ pub fn little_environment(command: &mut Command) -> &mut Command {
             command.env(name, value);
         }
     }
-    command
+    command.env(CACHE.0, CACHE.1)
 }
 
 impl Launch {
