@@ -26,9 +26,19 @@ from magnum.common import context as contexts  # noqa: E402
 from magnum import objects  # noqa: E402
 from magnum.db.sqlalchemy import api, models  # noqa: E402
 from magnum.objects import base  # noqa: E402
+from sqlalchemy import engine, event  # noqa: E402
 
 OBJECTS = {}
 RPC = base.MagnumObjectIndirectionAPI()
+
+
+@event.listens_for(engine.Engine, 'begin')
+def begin(connection):
+    """On SQLite a transaction of Magnum reads first and writes then, which fails at once when another program has written
+    in between; our conductor is one. Those of this program wait for each other from their beginning."""
+    if connection.dialect.name == 'sqlite' and 'in_transaction' not in connection.info:
+        connection.exec_driver_sql('BEGIN IMMEDIATE')
+        connection.info['in_transaction'] = True  # what oslo.db looks for
 
 
 def go(way):
