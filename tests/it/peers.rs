@@ -9,6 +9,7 @@
 //! | `mixed_fleet` | one Python conductor and two of ours share the work, and harm each other in nothing |
 //! | `heat_adoption` | a Magnum 22 with clusters in Heat is moved to ours, which makes the same of a request as Python does |
 //! | `heat_life` | Magnum 22's Heat driver makes, changes and deletes a tenant's cluster under our programs, and leaves nothing |
+//! | `heat_interrupted` | a stack that an interrupted attempt has asked Heat for is gone on with, not made again |
 //! | `capi_life` | the Cluster API driver packages make, change and delete a tenant's cluster on a real API server, and leave nothing |
 //! | `ours_alone` | what Magnum does not have: a Python conductor says so, and the client hears it |
 //! | `plugin_replay` | the Cluster API driver packages do through our conductor what they were recorded to do |
@@ -22,6 +23,7 @@ mod adoption_elsewhere;
 mod capi_life;
 mod clients;
 mod heat_adoption;
+mod heat_interrupted;
 mod heat_life;
 mod heat_replay;
 mod life;

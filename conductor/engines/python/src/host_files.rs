@@ -16,6 +16,7 @@ host_files! {
     "magnum_plugin_host/__init__.py"
     "magnum_plugin_host/calls.py"
     "magnum_plugin_host/channel.py"
+    "magnum_plugin_host/creations.py"
     "magnum_plugin_host/credentials.py"
     "magnum_plugin_host/deletions.py"
     "magnum_plugin_host/entry_points.py"

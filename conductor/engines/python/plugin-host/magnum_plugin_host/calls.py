@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from magnum_plugin_host import deletions, errors
+from magnum_plugin_host import creations, deletions, errors
 from magnum_plugin_host.channel import Message
 from magnum_plugin_host.repairs import Repairs
 
@@ -25,6 +25,7 @@ class Arguments:
     def __init__(self, driver: Any, message: Message) -> None:
         self.driver = driver
         self.message = message
+        self.attempt: int = message.get("attempt", 1)
         self.context = _context(message["context"])
         base = importlib.import_module("magnum.objects.base")
         self._read = base.MagnumObjectSerializer().deserialize_entity
@@ -91,6 +92,7 @@ def _unsaved(thing: Any) -> Message | None:
 
 
 def _create_cluster(a: Arguments) -> None:
+    creations.go_on_with(a.driver, a.attempt)
     a.driver.create_cluster(a.context, a.cluster, a.message["create_timeout"])
 
 
@@ -124,6 +126,7 @@ def _upgrade_cluster(a: Arguments) -> None:
 
 
 def _create_node_group(a: Arguments) -> None:
+    creations.go_on_with(a.driver, a.attempt)
     a.driver.create_nodegroup(a.context, a.cluster, a.node_group)
 
 
