@@ -265,8 +265,17 @@ impl Tenant {
 
     /// Neither the management cluster nor the cloud nor these tables have anything of the cluster.
     pub async fn nothing_is_left_of(&mut self, uuid: &str, stack: &str, tables: &[&str]) -> Result<()> {
-        let left = self.capi.management.with(&self.namespace, &[uuid, stack]).await?;
-        ensure!(left.is_empty(), "{left:?}");
+        // A look or a question for the cluster's health that has begun before may hold its lock for a moment.
+        wait::until(
+            "all to be gone from the management cluster",
+            PATIENCE,
+            async || {
+                let left = self.capi.management.with(&self.namespace, &[uuid, stack]).await?;
+                ensure!(left.is_empty(), "{left:?}");
+                Ok(())
+            },
+        )
+        .await?;
         let cloud = self.capi.world.in_cloud().await?;
         ensure!(
             cloud == json!({"credentials": [], "server_groups": []}),
