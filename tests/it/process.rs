@@ -24,6 +24,7 @@
 //! | `conductor_process` | signals, the admin interface, and what becomes of a driver's program |
 //! | `magnum_dev` | the embedded default, as somebody meets it who has just cloned the repository |
 //! | `python_driver` | a driver that is a Python package: its clusters' whole life, and what is left of cut-off calls |
+//! | `python_host` | a host whose imports take long, or never end |
 //! | `python_environments` | drivers with Magnum 22 and its trusts, alone and beside one with Magnum 23 |
 //! | `traces` | one request, followed through the lines of every program, and by its trace |
 //! | `bad_input` | whatever is wrong with a message, a request, a manifest or a disk harms nobody else |
@@ -51,6 +52,7 @@ mod notifications;
 mod outages;
 mod python_driver;
 mod python_environments;
+mod python_host;
 mod quota;
 mod secrets;
 mod slow_drivers;

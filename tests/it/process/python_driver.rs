@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-async fn deployment(backend: Backend) -> Result<(Deployment, PythonPlugin)> {
+pub(super) async fn deployment(backend: Backend) -> Result<(Deployment, PythonPlugin)> {
     let mut deployment = Deployment::new(backend).await?;
     let plugin = PythonPlugin::in_deployment(&mut deployment, Library::default()).await?;
     // Calls that are cut off are noticed soon.
@@ -172,50 +172,6 @@ async fn a_killed_conductor_leaves_no_process_and_the_next_one_goes_on() -> Resu
         "its own folder is left"
     );
     Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_import_that_never_ends_is_given_up_and_harms_no_other_driver() -> Result<()> {
-    let (mut deployment, plugin) = deployment(Backend::Sqlite).await?;
-    // Another environment, whose only driver never ends its import.
-    let folder = plugin.drivers.join("test_exits_v1");
-    std::fs::create_dir(&folder)?;
-    let interpreter = plugin.interpreter()?;
-    let text = std::fs::read_to_string(&interpreter)?;
-    std::fs::write(
-        &interpreter,
-        text.replace("exec ", "MAGNUM_TEST_ENDLESS_IMPORT=1 exec "),
-    )?;
-    let manifest = format!(
-        "[driver]\nname = 'test_exits_v1'\nversion = '1.0.0'\nengine = 'python'\n[[provides]]\n\
-         server_type = 'vm'\nos = 'ubuntu'\ncoe = 'kubernetes'\n[python]\ninterpreter = '{}'\n",
-        interpreter.display()
-    );
-    std::fs::write(folder.join("driver.toml"), manifest)?;
-    // On a busy machine the other environment takes some seconds, too.
-    deployment.set("python", "start_timeout", 20);
-    let one = deployment.conductor("one").await?;
-    let api = deployment.api().await?;
-    let endless = api.rest.create_template_for("endless", "test_exits_v1").await?;
-    api.rest.create_cluster(&endless, "endless", json!({})).await?;
-    one.wait_log("was not ready within [python] start_timeout", PATIENCE)
-        .await?;
-    let template = api.rest.create_template_for("small", DRIVER).await?;
-    let cluster = api.rest.create_cluster(&template, "other", json!({})).await?;
-    api.rest
-        .wait_status(&cluster, "CREATE_COMPLETE", PATIENCE)
-        .await?;
-    // One for the environment that works, and at most one for the attempt that is made now.
-    wait::until(
-        "the folders of given-up starts to be gone",
-        PATIENCE,
-        async || {
-            let folders = std::fs::read_dir(&plugin.runtime)?.count();
-            ensure!(folders <= 2, "{folders} folders");
-            Ok::<_, anyhow::Error>(())
-        },
-    )
-    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,5 @@
 //! The Python environments of the loaded drivers: one zygote each, started when it is first needed and again when it has
-//! ended, and a bound on the workers at a time.
+//! ended, and a bound on the workers at a time. A start goes on when the call has given up that wanted it first.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -9,8 +9,9 @@ use std::time::Duration;
 use magnum_driver_api::{DriverError, EngineServices};
 use magnum_drivers::{Problem, PythonSpec};
 use magnum_engine_process::GuardTiming;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::connection::Connection;
 use super::options::PythonSection;
@@ -59,7 +60,7 @@ pub struct Environment {
     timing: GuardTiming,
     drivers: Mutex<BTreeSet<String>>,
     workers: Semaphore,
-    zygote: tokio::sync::Mutex<State>,
+    zygote: Arc<tokio::sync::Mutex<State>>,
 }
 
 /// What became of the last start.
@@ -93,7 +94,7 @@ impl Environment {
             timing,
             drivers: Mutex::default(),
             workers: Semaphore::new(options.workers.max(1)),
-            zygote: tokio::sync::Mutex::new(State::None),
+            zygote: Arc::new(tokio::sync::Mutex::new(State::None)),
         }
     }
 
@@ -137,7 +138,7 @@ impl Environment {
     }
 
     async fn zygote(&self) -> Result<Arc<Zygote>, DriverError> {
-        let mut state = self.zygote.lock().await;
+        let state = Arc::clone(&self.zygote).lock_owned().await;
         match &*state {
             State::Ready(zygote) if !zygote.has_ended() => return Ok(Arc::clone(zygote)),
             State::Failed { why, at } if at.elapsed() < PAUSE_AFTER_FAILURE => {
@@ -153,29 +154,39 @@ impl Environment {
             drivers: self.names().iter().cloned().collect(),
             ..self.settings.clone()
         };
-        match Zygote::start(&settings).await {
-            Ok(zygote) => {
-                for (driver, problem) in &zygote.about.drivers {
-                    if let Some(problem) = problem {
-                        tracing::error!(driver, problem, "a driver's package cannot be imported");
-                    }
+        // By itself: a call that gives up, as one for a cluster's health does after seconds, would take with it the imports
+        // that the next one waits for, and on a busy machine they would never end.
+        let started = tokio::spawn(start(settings, state).in_current_span()).await;
+        started
+            .unwrap_or_else(|error| Err(format!("the plug-in host was not started: {error}")))
+            .map_err(DriverError::Transient)
+    }
+}
+
+/// Starts a zygote and writes down what became of it. Whoever wants one meanwhile waits for `state`.
+async fn start(settings: Settings, mut state: OwnedMutexGuard<State>) -> Result<Arc<Zygote>, String> {
+    match Zygote::start(&settings).await {
+        Ok(zygote) => {
+            for (driver, problem) in &zygote.about.drivers {
+                if let Some(problem) = problem {
+                    tracing::error!(driver, problem, "a driver's package cannot be imported");
                 }
-                tracing::info!(
-                    interpreter = %settings.spec.interpreter.display(),
-                    magnum = zygote.about.magnum, seconds = zygote.about.seconds,
-                    "the plug-in host is ready"
-                );
-                let zygote = Arc::new(zygote);
-                *state = State::Ready(Arc::clone(&zygote));
-                Ok(zygote)
             }
-            Err(why) => {
-                *state = State::Failed {
-                    why: why.clone(),
-                    at: Instant::now(),
-                };
-                Err(DriverError::Transient(why))
-            }
+            tracing::info!(
+                interpreter = %settings.spec.interpreter.display(),
+                magnum = zygote.about.magnum, seconds = zygote.about.seconds,
+                "the plug-in host is ready"
+            );
+            let zygote = Arc::new(zygote);
+            *state = State::Ready(Arc::clone(&zygote));
+            Ok(zygote)
+        }
+        Err(why) => {
+            *state = State::Failed {
+                why: why.clone(),
+                at: Instant::now(),
+            };
+            Err(why)
         }
     }
 }
