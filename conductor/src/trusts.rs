@@ -63,16 +63,26 @@ impl Trusts {
     /// Removes a cluster's trust and user from Keystone.
     ///
     /// # Errors
-    /// In words: Keystone is away or refuses, or the password cannot be opened.
-    pub async fn remove(&self, row: &TrustRow) -> Result<(), String> {
-        let domain = self.domain.as_ref().map_err(ToString::to_string)?;
+    /// Keystone is away or refuses, or an option of `[trust]` is missing.
+    pub async fn remove(&self, row: &TrustRow) -> Result<(), ServiceError> {
+        let domain = self.domain.as_ref().map_err(ServiceError::clone)?;
         if let (Some(trust), Some(user)) = (&row.trust_id, &row.trustee_user_id) {
-            let password = open(&self.key, &row.sealed_password).map_err(|error| error.to_string())?;
-            let removed = domain.remove_trust(trust, user, password).await;
-            removed.map_err(|error| error.to_string())?;
+            let password = match open(&self.key, &row.sealed_password) {
+                Ok(password) => password,
+                // Only the trustee may remove a trust whose maker is gone. Nobody else logs in as this user, and the cluster is
+                // gone: it gets another password.
+                Err(error) => {
+                    tracing::warn!(%error, "the password of the cluster's user is lost; the user gets another one");
+                    let password = Secret::new(password::generate());
+                    domain.set_password(user, &password).await?;
+                    password
+                }
+            };
+            domain.remove_trust(trust, user, password).await?;
         }
-        let removed = domain.remove_user(row.trustee_user_id.as_deref(), &row.trustee_username);
-        removed.await.map_err(|error| error.to_string())
+        domain
+            .remove_user(row.trustee_user_id.as_deref(), &row.trustee_username)
+            .await
     }
 
     async fn find(&self, cluster: &ClusterUuid) -> Result<Option<TrustRow>, DriverError> {
@@ -118,11 +128,14 @@ impl ClusterTrusts for Trusts {
         };
         let trustee_password =
             open(&self.key, &row.sealed_password).map_err(|error| permanent(cluster, error))?;
-        let domain = self.domain.as_ref().map_err(|error| failed(cluster, error))?;
+        // What is there already needs no Keystone.
+        let domain = || self.domain.as_ref().map_err(|error| failed(cluster, error));
         let trustee_user_id = match row.trustee_user_id {
             Some(id) => id,
             None => {
-                let made = domain.make_user(&row.trustee_username, &trustee_password).await;
+                let made = domain()?
+                    .make_user(&row.trustee_username, &trustee_password)
+                    .await;
                 let id = made.map_err(|error| failed(cluster, &error))?;
                 let (uuid, user) = (cluster.uuid.clone(), id.clone());
                 let written = self
@@ -136,7 +149,9 @@ impl ClusterTrusts for Trusts {
             Some(id) => id,
             None => {
                 let trustor = trustor(context, &self.roles).map_err(|error| permanent(cluster, error))?;
-                let made = domain.make_trust(&trustor, &trustee_user_id, is_repeated).await;
+                let made = domain()?
+                    .make_trust(&trustor, &trustee_user_id, is_repeated)
+                    .await;
                 let id = made.map_err(|error| failed(cluster, &error))?;
                 let (uuid, trust) = (cluster.uuid.clone(), id.clone());
                 let written = self

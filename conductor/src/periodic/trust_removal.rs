@@ -75,7 +75,7 @@ impl TrustRemoval {
     }
 
     async fn remove(&self, row: TrustRow) -> Result<(), DbError> {
-        let Err(reason) = self.trusts.remove(&row).await else {
+        let Err(error) = self.trusts.remove(&row).await else {
             tracing::debug!("the trust is removed");
             let cluster = row.cluster_uuid;
             return self
@@ -85,6 +85,7 @@ impl TrustRemoval {
         };
         let failures = u32::try_from(row.failures).unwrap_or(0).saturating_add(1);
         let delay = POLICY.delay_after(failures);
+        let reason = error.to_string();
         tracing::warn!(
             error = reason,
             failures,

@@ -39,9 +39,7 @@ impl TrusteeDomain {
     /// Makes the user, or gives the one of that name the password. Returns its id.
     pub(super) async fn make_user(&self, name: &str, password: &Secret) -> Result<String, ServiceError> {
         if let Some(id) = self.find_user(name).await? {
-            let body = json!({"user": {"password": password.expose(), "enabled": true}});
-            self.send(Method::PATCH, &format!("/users/{id}"), Some(&body))
-                .await?;
+            self.set_password(&id, password).await?;
             return Ok(id);
         }
         let domain = self.admin.domain_id().await?;
@@ -50,6 +48,18 @@ impl TrusteeDomain {
         }});
         let made = self.send(Method::POST, "/users", Some(&body)).await?;
         id_in(&made, "user")
+    }
+
+    /// Gives a user a password. One that is gone has none.
+    pub(super) async fn set_password(&self, id: &str, password: &Secret) -> Result<(), ServiceError> {
+        let body = json!({"user": {"password": password.expose(), "enabled": true}});
+        match self
+            .send(Method::PATCH, &format!("/users/{id}"), Some(&body))
+            .await
+        {
+            Ok(_) | Err(ServiceError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn find_user(&self, name: &str) -> Result<Option<String>, ServiceError> {

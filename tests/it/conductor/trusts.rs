@@ -269,6 +269,20 @@ async fn a_refusal_is_permanent_an_outage_is_not_and_neither_shows_a_secret() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_trust_whose_password_is_lost_is_removed_all_the_same() -> Result<()> {
+    let database = TestDatabase::sqlite()?;
+    let world = World::new(&database).await?;
+    let trust = world.ensure().await?;
+    world.delete_cluster().await?;
+    let lost = "UPDATE conductor_cluster_trust SET sealed_password = X'00'";
+    probe::execute(&world.db, lost).await?;
+    world.removal("one").pass().await?;
+    ensure!(world.domain.trusts_in(&trust.trustee_user_id).await?.is_empty());
+    ensure!(world.rows().await?.is_empty() && world.domain.users().await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_trust_whose_password_cannot_be_opened_counts_as_none() -> Result<()> {
     let database = TestDatabase::sqlite()?;
     let world = World::new(&database).await?;
