@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::{ACCEPT, CONTENT_TYPE};
 use hyper::http::request::Builder;
+use hyper::http::uri::Scheme;
 use hyper::{Method, Request, Response};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -154,17 +155,18 @@ impl Connection {
         let request = request.body(Full::from(text)).map_err(|error| {
             ServiceError::Options(format!("the address of {service} is not a URL: {error}"))
         })?;
+        let is_tls = request.uri().scheme() == Some(&Scheme::HTTPS);
         let exchange = async {
             let response = self
                 .http
                 .request(request)
                 .await
-                .map_err(|error| self.failure(service, &error))?;
+                .map_err(|error| self.failure(service, is_tls, &error))?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, MAX_RESPONSE_BYTES)
                 .collect()
                 .await
-                .map_err(|error| self.failure(service, error.as_ref()))?;
+                .map_err(|error| self.failure(service, is_tls, error.as_ref()))?;
             Ok(Response::from_parts(head, body.to_bytes()))
         };
         let (limit, option) = (self.timeout, self.timeout_option);
@@ -176,12 +178,25 @@ impl Connection {
         })
     }
 
-    fn failure(&self, service: &'static str, error: &(dyn std::error::Error + 'static)) -> ServiceError {
+    fn failure(
+        &self,
+        service: &'static str,
+        is_tls: bool,
+        error: &(dyn std::error::Error + 'static),
+    ) -> ServiceError {
         match tls::distrust(self.section, error) {
             Some((reason, advice)) => ServiceError::Untrusted {
                 service,
                 reason,
                 advice,
+            },
+            None if is_tls && tls::hung_up_unasked(error) => ServiceError::Unavailable {
+                service,
+                reason: format!(
+                    "it hung up before it was asked ({}); {}",
+                    with_causes(error),
+                    tls::wants_a_certificate(self.section)
+                ),
             },
             None => ServiceError::Unavailable {
                 service,

@@ -126,15 +126,33 @@ pub(super) fn distrust(section: &str, error: &(dyn Error + 'static)) -> Option<(
             | AlertDescription::AccessDenied
             | AlertDescription::DecryptError
             | AlertDescription::HandshakeFailure,
-        ) => format!(
-            "it may want a client certificate: name one that it knows in [{section}] certfile and keyfile"
-        ),
+        ) => wants_a_certificate(section),
         rustls::Error::InvalidMessage(_) => {
             "it does not speak TLS there: check http and https in auth_url and in the catalog".to_owned()
         }
         _ => return None,
     };
     Some((error.to_string(), advice))
+}
+
+pub(super) fn wants_a_certificate(section: &str) -> String {
+    format!("it may want a client certificate: name one that it knows in [{section}] certfile and keyfile")
+}
+
+/// Whether the connection ended between its handshake and the request. Since TLS 1.3 a server refuses a client's
+/// certificate in that moment, and the client library keeps its reason to itself then.
+pub(super) fn hung_up_unasked(error: &(dyn Error + 'static)) -> bool {
+    let mut current = Some(error);
+    while let Some(error) = current {
+        if error
+            .downcast_ref::<hyper::Error>()
+            .is_some_and(hyper::Error::is_canceled)
+        {
+            return true;
+        }
+        current = error.source();
+    }
+    false
 }
 
 /// Input and output wrap the errors of TLS, several times.

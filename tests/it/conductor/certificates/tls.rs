@@ -4,9 +4,12 @@
 use anyhow::{Result, ensure};
 use magnum_common::error::ErrorClass;
 use magnum_common::ids::OperationId;
+use magnum_common::secret::Secret;
 use magnum_config::Settings;
+use magnum_openstack::{Credentials, Session};
 use magnum_tests::certificates::Authority;
 use magnum_tests::openstack::OpenStack;
+use magnum_tests::ports::free_port;
 use magnum_tests::tls_front::TlsFront;
 
 use super::barbican::{barbican, kept};
@@ -190,4 +193,32 @@ async fn a_client_certificate_is_shown_where_one_is_asked_for() -> Result<()> {
             settings.keystone_auth.keyfile = Some(strange.key);
         })
         .await
+}
+
+/// When the refusal arrives, the request may be on its way or not: whoever gets it has to be told the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_refusal_of_a_missing_certificate_names_the_option() -> Result<()> {
+    let authority = Authority::new()?;
+    let own = authority.sign("services", "IP:127.0.0.1")?;
+    let certificate = authority.certificate();
+    // Nobody gets as far as to what is behind it.
+    let behind = ([127, 0, 0, 1], free_port()?).into();
+    let front = TlsFront::start(behind, &own, Some(&certificate)).await?;
+    let mut settings = Settings::default();
+    let section = &mut settings.keystone_auth;
+    section.auth_url = Some(format!("https://{}/v3", front.address()));
+    section.cafile = Some(certificate);
+    section.username = Some("magnum".to_owned());
+    section.password = Some(Secret::new("secret"));
+    section.project_name = Some("service".to_owned());
+    for attempt in 0..500 {
+        let session = Session::new(Credentials::new(&settings)?)?;
+        let Err(error) = session.domain_id().await else {
+            anyhow::bail!("it works");
+        };
+        let text = error.to_string();
+        ensure!(text.contains("[keystone_auth] certfile"), "{attempt}: {text}");
+        ensure!(error.class() == ErrorClass::Transient, "{attempt}: {text}");
+    }
+    Ok(())
 }
