@@ -69,8 +69,13 @@ impl DriverOfRows {
         }
     }
 
-    fn knows(self, kind: Kind) -> bool {
-        self == Self::Scripted || !matches!(kind, Kind::ClusterRebuild | Kind::ClusterReboot)
+    /// Whether its operations get to this crash point.
+    fn reaches(self, point: &str) -> bool {
+        let Ok(kind) = kind_of(point) else {
+            return false;
+        };
+        let chooses = point.contains(&format!("/{}/", Step::ChooseNodes));
+        self == Self::Scripted || !(chooses || matches!(kind, Kind::ClusterRebuild | Kind::ClusterReboot))
     }
 
     /// Whether it names the nodes that go.
@@ -107,7 +112,7 @@ fn is_around_the_driver(point: &str) -> bool {
 
 async fn matrix(backend: Backend, driver: DriverOfRows) -> Result<()> {
     let mut rows = crash_point::all();
-    rows.retain(|row| kind_of(row).is_ok_and(|kind| driver.knows(kind)));
+    rows.retain(|row| driver.reaches(row));
     if driver == DriverOfRows::Python {
         rows.retain(|row| is_around_the_driver(row));
     }

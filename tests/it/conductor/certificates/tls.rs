@@ -211,7 +211,7 @@ async fn every_refusal_of_a_missing_certificate_names_the_option() -> Result<()>
     section.username = Some("magnum".to_owned());
     section.password = Some(Secret::new("secret"));
     section.project_name = Some("service".to_owned());
-    for attempt in 0..500 {
+    for attempt in 0..200 {
         let session = Session::new(Credentials::new(&settings)?)?;
         let Err(error) = session.domain_id().await else {
             anyhow::bail!("it works");

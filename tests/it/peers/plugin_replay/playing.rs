@@ -337,7 +337,13 @@ impl Stage {
         stacks: &[String],
         certificates: &BTreeMap<String, String>,
     ) -> Result<()> {
-        let effects = self.world.effects(stacks, certificates).await?;
+        // A driver that takes a lease in the management cluster may give it back after its report.
+        let effects = wait::until("the driver's lease to be given back", PATIENCE, async || {
+            let effects = self.world.effects(stacks, certificates).await?;
+            ensure!(!holds_a_lease(&effects.steps), "{:?}", effects.steps);
+            Ok::<_, anyhow::Error>(effects)
+        })
+        .await?;
         outcome.steps = effects.steps;
         outcome.cloud_reads = effects.cloud_reads;
         let texts =
@@ -348,4 +354,16 @@ impl Stage {
         outcome.before = Columns::of_json(&texts["before"]);
         Ok(())
     }
+}
+
+/// Whether more leases were taken than given back.
+fn holds_a_lease(steps: &[Value]) -> bool {
+    let count = |verb: &str, status: i64| {
+        let done = steps.iter().filter(|step| {
+            let request = step["kubernetes"]["request"].as_str().unwrap_or_default();
+            request.starts_with(verb) && request.contains("/leases") && step["kubernetes"]["status"] == status
+        });
+        done.count()
+    };
+    count("POST ", 201) > count("DELETE ", 200)
 }
