@@ -3,7 +3,7 @@
 //!
 //! | signal | effect |
 //! |---|---|
-//! | SIGTERM, SIGINT | stops in order ([`Api::stop`]); a second one stops at once |
+//! | SIGTERM, SIGINT | stops in order ([`Api::stop`]); at once during the start, and when it comes again |
 //! | SIGHUP | reads the configuration again and takes over log levels, certificate, policy and driver folders ([`Api::reload`]) |
 //!
 //! With `LISTEN_FDS` it serves on the socket that systemd has opened (`magnum-api.socket`): who connects while it
@@ -14,6 +14,7 @@ pub mod policy;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use clap::{Parser, Subcommand};
@@ -22,10 +23,9 @@ use magnum_common::error::with_causes;
 use magnum_config::{ConfigArgs, Settings};
 use magnum_db as db;
 use magnum_db::Database;
-use magnum_rpc as rpc;
+use magnum_rpc::{self as rpc, Transport};
+use magnum_service::{Asked, Signals, systemd};
 use magnum_telemetry as telemetry;
-use sd_notify::NotifyState;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::microversion::Version;
 use crate::{Api, description, metric_definitions};
@@ -115,11 +115,32 @@ fn inherited_socket() -> anyhow::Result<Option<TcpListener>> {
 }
 
 async fn serve(settings: &Settings, socket: Option<TcpListener>, config: &ConfigArgs) -> anyhow::Result<()> {
-    // Taken first, so that a signal during the start is not lost.
-    let mut terminate = signal(SignalKind::terminate()).context("cannot receive SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot receive SIGINT")?;
-    let mut hangup = signal(SignalKind::hangup()).context("cannot receive SIGHUP")?;
+    let mut signals = Signals::take()?;
+    let Some(started) = signals.unless_stopped(start(settings, socket)).await else {
+        tracing::info!("stopped during the start");
+        return Ok(());
+    };
+    let (api, transport) = started?;
+    systemd::ready();
+    while signals.asked().await == Asked::Reload {
+        systemd::reloading();
+        reload(&api, config).await;
+        systemd::ready();
+    }
+    tracing::info!("stopping: no new requests, running ones may end");
+    systemd::stopping();
+    if signals.unless_stopped(api.stop()).await.is_none() {
+        tracing::warn!("stopping at once");
+    }
+    transport.close().await;
+    Ok(())
+}
 
+/// Starts the API with all that it needs. The broker may be away.
+async fn start(
+    settings: &Settings,
+    socket: Option<TcpListener>,
+) -> anyhow::Result<(Api, Arc<dyn Transport>)> {
     let database = Database::connect(&settings.database)
         .await
         .context("[database] connection")?;
@@ -128,30 +149,7 @@ async fn serve(settings: &Settings, socket: Option<TcpListener>, config: &Config
         .await
         .context("[DEFAULT] transport_url")?;
     let api = Api::start_on(socket, settings, transport.clone(), database).await?;
-    tell_systemd(&[NotifyState::Ready]);
-
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hangup.recv() => {
-                if let Ok(reloading) = NotifyState::monotonic_usec_now() {
-                    tell_systemd(&[NotifyState::Reloading, reloading]);
-                }
-                reload(&api, config).await;
-                tell_systemd(&[NotifyState::Ready]);
-            }
-        }
-    }
-    tracing::info!("stopping: no new requests, running ones may end");
-    tell_systemd(&[NotifyState::Stopping]);
-    tokio::select! {
-        () = api.stop() => {}
-        _ = terminate.recv() => tracing::warn!("stopping at once"),
-        _ = interrupt.recv() => tracing::warn!("stopping at once"),
-    }
-    transport.close().await;
-    Ok(())
+    Ok((api, transport))
 }
 
 /// Takes over what can change while it runs. A configuration with an error changes nothing.
@@ -166,12 +164,5 @@ async fn reload(api: &Api, config: &ConfigArgs) {
             );
         }
         Err(error) => tracing::error!(%error, "nothing was reloaded"),
-    }
-}
-
-/// Does nothing outside of systemd.
-fn tell_systemd(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!(error = %error, "systemd was not notified");
     }
 }

@@ -2,14 +2,13 @@
 //!
 //! | signal | effect |
 //! |---|---|
-//! | SIGTERM, SIGINT | stops in order; a second one stops at once, which is as safe as a crash |
+//! | SIGTERM, SIGINT | stops in order; at once during the start, and when it comes again, which is as safe as a crash |
 //! | SIGHUP | reads the drivers again |
 
 use anyhow::Context as _;
 use magnum_config::{ConfigArgs, Settings};
+use magnum_service::{Asked, Signals, systemd};
 use magnum_telemetry as telemetry;
-use sd_notify::NotifyState;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::app::{Conductor, Given};
 use crate::metric_definitions;
@@ -41,63 +40,34 @@ pub fn run(args: &ConfigArgs) -> anyhow::Result<()> {
 }
 
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
-    // First, so that a signal during the start is not lost.
-    let mut stop = Stop::new()?;
-    let mut hangup = signal(SignalKind::hangup()).context("cannot receive SIGHUP")?;
-    let mut conductor = tokio::select! {
-        started = Conductor::start(settings, Given::default()) => started?,
-        () = stop.requested() => return Ok(()),
+    let mut signals = Signals::take()?;
+    let start = Conductor::start(settings, Given::default());
+    let Some(started) = signals.unless_stopped(start).await else {
+        tracing::info!("stopped during the start");
+        return Ok(());
     };
-    notify_systemd(&[NotifyState::Ready]);
+    let mut conductor = started?;
+    systemd::ready();
     let reload = conductor.reload();
     let failed = loop {
         tokio::select! {
-            () = stop.requested() => break None,
             part = conductor.failed() => break Some(part),
-            _ = hangup.recv() => {
-                if let Ok(reloading) = NotifyState::monotonic_usec_now() {
-                    notify_systemd(&[NotifyState::Reloading, reloading]);
+            asked = signals.asked() => match asked {
+                Asked::Stop => break None,
+                Asked::Reload => {
+                    systemd::reloading();
+                    reload.now().await;
+                    systemd::ready();
                 }
-                reload.now().await;
-                notify_systemd(&[NotifyState::Ready]);
             }
         }
     };
-    notify_systemd(&[NotifyState::Stopping]);
-    tokio::select! {
-        () = conductor.shutdown() => {}
-        () = stop.requested() => tracing::warn!("stopping at once; what is unfinished is taken over by lease"),
+    systemd::stopping();
+    if signals.unless_stopped(conductor.shutdown()).await.is_none() {
+        tracing::warn!("stopping at once; what is unfinished is taken over by lease");
     }
     match failed {
         None => Ok(()),
         Some(part) => anyhow::bail!("the part '{part}' ended unexpectedly; the log says why"),
-    }
-}
-
-struct Stop {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Stop {
-    fn new() -> anyhow::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate()).context("cannot receive SIGTERM")?,
-            interrupt: signal(SignalKind::interrupt()).context("cannot receive SIGINT")?,
-        })
-    }
-
-    async fn requested(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
-}
-
-/// Sends states to systemd; does nothing without it.
-fn notify_systemd(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!(%error, "systemd was not notified");
     }
 }

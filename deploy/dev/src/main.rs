@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use magnum_common::error::with_causes;
 use magnum_engine_exec::guard::{self, GuardArgs};
-use tokio::signal::unix::{SignalKind, signal};
+use magnum_service::{Asked, Signals};
 
 use crate::service::Service;
 use crate::state::State;
@@ -70,34 +70,32 @@ fn main() -> ExitCode {
 }
 
 fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
-    tokio::runtime::Runtime::new()
-        .context("cannot start the runtime")?
-        .block_on(work)
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    let ended = runtime.block_on(work);
+    // A database file that another program holds locked must not hold this one.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn serve(options: Serve) -> anyhow::Result<()> {
-    // Taken first, so that a signal during the start is not lost.
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
+    let mut signals = Signals::take()?;
     let state = State::prepare(&options.state)?;
-    let service = Service::start(&state, options.port, None)
-        .await
-        .with_context(|| format!("cannot serve on port {} (--port takes another)", options.port))?;
+    let start = Service::start(&state, options.port, None);
+    let Some(started) = signals.unless_stopped(start).await else {
+        return Ok(());
+    };
+    let service =
+        started.with_context(|| format!("cannot serve on port {} (--port takes another)", options.port))?;
     eprintln!("magnum-dev: Magnum's API is at {}", service.endpoint());
     eprintln!("magnum-dev: ask it: curl {}/clusters", service.endpoint());
     eprintln!(
         "magnum-dev: state and drivers are in {}; stop with Ctrl-C",
         state.folder().display()
     );
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => break,
-            _ = terminate.recv() => break,
-            // An author of a driver has changed it.
-            _ = hangup.recv() => service.reload().await,
-        }
+    // An author of a driver has changed it.
+    while signals.asked().await == Asked::Reload {
+        service.reload().await;
     }
-    service.stop().await;
+    signals.unless_stopped(service.stop()).await;
     Ok(())
 }

@@ -24,6 +24,7 @@ pub(super) const MAY_LIST: &[(&str, &[&str])] = &[
         &["magnum-common", "magnum-config", "magnum-tls"],
     ),
     ("common/db", &["magnum-common", "magnum-config", "magnum-drivers"]),
+    ("common/service", &[]),
     ("conductor", BELOW_THE_CONDUCTOR),
     (
         "conductor/driver-api",
@@ -85,6 +86,7 @@ const BELOW_THE_API: &[&str] = &[
     "magnum-otlp",
     "magnum-rpc",
     "magnum-rpc-client",
+    "magnum-service",
     "magnum-telemetry",
     "magnum-tls",
 ];
@@ -103,6 +105,7 @@ const BELOW_THE_CONDUCTOR: &[&str] = &[
     "magnum-otlp",
     "magnum-rpc",
     "magnum-rpc-server",
+    "magnum-service",
     "magnum-telemetry",
 ];
 

@@ -1,0 +1,16 @@
+//! What a service has to do with the system that runs it: signals, and what systemd is told.
+//!
+//! | signal | asks for |
+//! |---|---|
+//! | SIGTERM, SIGINT | the end: in order, and the second time at once |
+//! | SIGHUP | a reload |
+//!
+//! Guarantee: a service that makes its [`Signals`] first and starts in [`Signals::unless_stopped`] can be ended while it
+//! starts, whatever it waits for. Not guaranteed: that work in blocking threads ends; the runtime has to be shut down
+//! without waiting for them.
+
+pub mod systemd;
+
+mod signals;
+
+pub use self::signals::{Asked, SignalError, Signals};
