@@ -4,8 +4,10 @@
 //! Every write returns a [`DbError`](super::DbError) when the database fails or does not take a value; a row that does
 //! not exist, or exists already, is a result and not an error unless the function says otherwise.
 
+pub mod cluster_health;
 pub mod cluster_reservations;
 pub mod cluster_templates;
+pub mod pending_changes;
 pub mod quotas;
 pub mod services;
 pub mod unless_exists;

@@ -4,6 +4,9 @@
 //! that all plans can be made from one reading. If a wave fails for any reason but an outage (one of its messages
 //! raced with another conductor, or the database does not take a value), its messages are accepted one by one,
 //! so a bad one harms only itself.
+//!
+//! What is done by the writes of its plan leaves no operation unless somebody waits for its reply: monitors report
+//! the health of every cluster once a minute.
 
 mod decide;
 mod rows;
@@ -23,7 +26,7 @@ use magnum_telemetry::trace::TraceContext;
 use tracing::{Instrument as _, Span};
 
 use super::command::Command;
-use super::plan::Plan;
+use super::plan::{Plan, Verdict};
 use crate::operations::journal::{JournalError, read, write};
 use crate::operations::notice::{Notice, NoticeDetails, NoticeOutcome, NoticeQueue};
 use crate::operations::state::State;
@@ -77,6 +80,8 @@ pub enum Accepted {
         /// The reply to a call is ready to be sent again.
         answered: bool,
     },
+    /// Done, and nobody waits for a reply: there is no operation. Done again when the message is redelivered.
+    Done,
 }
 
 /// Accepts requests.
@@ -322,6 +327,11 @@ fn accept_wave(
             continue;
         }
         let mut plan = decide::plan(&snapshot, &one.incoming, drivers);
+        if matches!(plan.verdict, Verdict::Done(_)) && one.reply.is_none() {
+            accepted.push((Accepted::Done, None));
+            writes.push((one, plan.writes));
+            continue;
+        }
         let row = new_operation(one, &plan, now);
         let recorded = Accepted::Recorded {
             operation: one.id.clone(),

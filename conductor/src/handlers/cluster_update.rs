@@ -1,9 +1,11 @@
 //! `cluster_update`: another worker count, and the health a monitor reports.
 //!
-//! The status rule is checked against the row. Nothing different: done, answer null. Only health: the row is
-//! changed here and now. Another count: the count and `UPDATE_IN_PROGRESS` are written and the driver gets work.
+//! Nothing different: answered with null. Only health: the row is changed here and now, in any status of the cluster,
+//! whatever else is going on there. Another count: allowed by the status of the row, the count and
+//! `UPDATE_IN_PROGRESS` are written and the driver gets work.
 //!
-//! Differs from Magnum: `UPDATE_IN_PROGRESS` is written before the driver is called, not after.
+//! Differs from Magnum: health is taken while other work goes on, too, where Magnum drops it; `UPDATE_IN_PROGRESS` is
+//! written before the driver is called, not after.
 
 use magnum_common::clock;
 use magnum_common::error::Fault;
@@ -13,7 +15,7 @@ use magnum_objects as objects;
 use serde_json::Value;
 
 use super::columns::not_negative;
-use super::command::ClusterUpdate;
+use super::command::{ClusterUpdate, ReportedHealth};
 use super::plan::{Plan, Verdict, View, Writes};
 use crate::workflows::{OperationKind, kinds, rules};
 
@@ -22,37 +24,36 @@ pub fn plan(update: &ClusterUpdate, view: &View) -> Plan {
     let Some(cluster) = &view.cluster else {
         return Plan::refuse(Fault::cluster_not_found(update.cluster.as_str()));
     };
-    if let Err(fault) = rules::allowed(OperationKind::ClusterUpdate, cluster.status) {
-        return Plan::refuse(fault);
-    }
     let wanted = match wanted_count(update, &view.node_groups) {
         Ok(wanted) => wanted,
         Err(fault) => return Plan::refuse(fault),
     };
-    let healthy_as_before = update.health_status == cluster.health_status
-        && update.health_status_reason == cluster.health_status_reason;
+    let reported = update.health.clone().filter(|health| {
+        health.status != cluster.health_status || health.reasons != cluster.health_status_reason
+    });
+    let answer = match &reported {
+        None => Value::Null,
+        Some(health) => objects::cluster::encode(&with_health(cluster, health)),
+    };
     let writes = Writes {
-        health: (!healthy_as_before).then(|| (update.health_status, update.health_status_reason.clone())),
+        health: reported,
         ..Writes::default()
     };
-    match wanted {
-        None if healthy_as_before => Plan {
-            verdict: Verdict::Done(Value::Null),
+    let Some((node_group, node_count)) = wanted else {
+        return Plan {
+            verdict: Verdict::Done(answer),
             writes,
-        },
-        None => Plan {
-            verdict: Verdict::Done(objects::cluster::encode(&with_health(cluster, update))),
-            writes,
-        },
-        Some((node_group, node_count)) => {
-            let work = kinds::ClusterUpdate {
-                node_group,
-                node_count,
-                rollback: update.rollback,
-            };
-            Plan::queue_with(work, cluster, view, writes)
-        }
+        };
+    };
+    if let Err(fault) = rules::allowed(OperationKind::ClusterUpdate, cluster.status) {
+        return Plan::refuse(fault);
     }
+    let work = kinds::ClusterUpdate {
+        node_group,
+        node_count,
+        rollback: update.rollback,
+    };
+    Plan::queue_with(work, cluster, view, writes)
 }
 
 /// The change of the default worker group, if there is one.
@@ -71,12 +72,10 @@ fn wanted_count(update: &ClusterUpdate, groups: &[NodeGroup]) -> Result<Option<(
     Ok(Some((worker.uuid.clone(), to)))
 }
 
-fn with_health(cluster: &Cluster, update: &ClusterUpdate) -> Cluster {
+fn with_health(cluster: &Cluster, health: &ReportedHealth) -> Cluster {
     let mut cluster = cluster.clone();
-    cluster.health_status = update.health_status;
-    cluster
-        .health_status_reason
-        .clone_from(&update.health_status_reason);
+    cluster.health_status = health.status;
+    cluster.health_status_reason.clone_from(&health.reasons);
     cluster.updated_at = Some(clock::row_now());
     cluster
 }
@@ -104,12 +103,18 @@ mod tests {
         }
     }
 
+    fn report(status: HealthStatus) -> ReportedHealth {
+        ReportedHealth {
+            status: Some(status),
+            reasons: StringMap::new(),
+        }
+    }
+
     fn update(node_count: Option<i32>, health: Option<HealthStatus>) -> ClusterUpdate {
         ClusterUpdate {
             cluster: "c".into(),
             node_count,
-            health_status: health,
-            health_status_reason: StringMap::new(),
+            health: health.map(report),
             rollback: false,
         }
     }
@@ -140,20 +145,19 @@ mod tests {
     }
 
     #[test]
-    fn health_alone_changes_no_status_and_calls_no_driver() {
-        let plan = plan(
-            &update(Some(2), Some(HealthStatus::Unhealthy)),
-            &view(Some(ClusterStatus::CreateComplete)),
-        );
-        let Verdict::Done(answer) = plan.verdict else {
-            panic!("done at once");
-        };
-        assert_eq!(answer["magnum_object.data"]["health_status"], "UNHEALTHY");
-        assert_eq!(plan.writes.start, None);
-        assert_eq!(
-            plan.writes.health,
-            Some((Some(HealthStatus::Unhealthy), StringMap::new()))
-        );
+    fn health_alone_changes_no_status_and_calls_no_driver_in_any_status() {
+        for status in ClusterStatus::ALL {
+            let plan = plan(
+                &update(Some(2), Some(HealthStatus::Unhealthy)),
+                &view(Some(*status)),
+            );
+            let Verdict::Done(answer) = plan.verdict else {
+                panic!("done at once in {status}");
+            };
+            assert_eq!(answer["magnum_object.data"]["health_status"], "UNHEALTHY");
+            assert_eq!(plan.writes.start, None);
+            assert_eq!(plan.writes.health, Some(report(HealthStatus::Unhealthy)));
+        }
     }
 
     #[test]

@@ -56,12 +56,19 @@ pub struct ClusterUpdate {
     pub cluster: ClusterUuid,
     /// Nodes wanted in the default worker group; null leaves them.
     pub node_count: Option<i32>,
-    /// The API always sends the current or the patched value, null included.
-    pub health_status: Option<HealthStatus>,
-    /// Likewise.
-    pub health_status_reason: StringMap,
+    /// Health that differs from what the sender saw at the cluster.
+    pub health: Option<ReportedHealth>,
     /// Kept for the record; no driver uses it.
     pub rollback: bool,
+}
+
+/// The health of a cluster as a monitor reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportedHealth {
+    /// Null: not known any more.
+    pub status: Option<HealthStatus>,
+    /// By what the monitor looks at, such as `api` or a node's condition.
+    pub reasons: StringMap,
 }
 
 /// Arguments of `cluster_resize`.

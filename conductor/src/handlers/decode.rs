@@ -7,10 +7,11 @@ use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
 use magnum_common::model::RebootType;
 use magnum_objects as objects;
+use magnum_objects::cluster::ClusterObject;
 use serde_json::{Map, Value};
 
 use super::arguments::Arguments;
-use super::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade, Command};
+use super::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade, Command, ReportedHealth};
 use crate::workflows::{OperationKind, kinds};
 
 impl Command {
@@ -127,32 +128,43 @@ fn cluster_create(args: &mut Arguments<'_>) -> Result<Command, Fault> {
 }
 
 fn cluster_update(args: &mut Arguments<'_>) -> Result<Command, Fault> {
-    Ok(Command::ClusterUpdate(ClusterUpdate {
-        cluster: cluster(args)?,
-        node_count: args.integer_or_null("node_count")?,
-        health_status: args
-            .text_or_null("health_status")?
-            .map(|text| {
-                text.parse().map_err(|_unknown| {
-                    Fault::new(
-                        Exception::ValueError,
-                        format!("Field value {text} is invalid for 'health_status'; it is one of HEALTHY, UNHEALTHY, UNKNOWN"),
-                    )
-                })
+    let cluster = objects::cluster::decode(&args.value("cluster")?)?;
+    let status = args
+        .text_or_null("health_status")?
+        .map(|text| {
+            text.parse().map_err(|_unknown| {
+                Fault::new(
+                    Exception::ValueError,
+                    format!("Field value {text} is invalid for 'health_status'; it is one of HEALTHY, UNHEALTHY, UNKNOWN"),
+                )
             })
-            .transpose()?,
-        health_status_reason: args
-            .strings_or_null("health_status_reason")?
-            .unwrap_or_default()
-            .into_iter()
-            .collect(),
+        })
+        .transpose()?;
+    let reasons = args
+        .strings_or_null("health_status_reason")?
+        .unwrap_or_default()
+        .into_iter()
+        .collect();
+    let health = ReportedHealth { status, reasons };
+    Ok(Command::ClusterUpdate(ClusterUpdate {
+        cluster: cluster.uuid()?,
+        node_count: args.integer_or_null("node_count")?,
+        health: (!is_as_seen(&health, &cluster)).then_some(health),
         rollback: args.flag("rollback", false)?,
     }))
 }
 
+/// Whether the health is that of the cluster as the sender saw it. An API sends the health with every update, and while
+/// the request waited in its queue a monitor may have reported another one.
+fn is_as_seen(health: &ReportedHealth, cluster: &ClusterObject) -> bool {
+    cluster
+        .model()
+        .is_ok_and(|seen| health.status == seen.health_status && health.reasons == seen.health_status_reason)
+}
+
 #[cfg(test)]
 mod tests {
-    use magnum_common::model::{Cluster, NodeGroup};
+    use magnum_common::model::{Cluster, HealthStatus, NodeGroup};
     use serde_json::json;
 
     use super::*;
@@ -194,6 +206,29 @@ mod tests {
             json!({"cluster": c(), "node_count": 2, "nodes_to_remove": [1], "nodegroup": group("c")}),
         );
         assert!(wrong.unwrap_err().message.contains("'nodes_to_remove[0]'"));
+    }
+
+    #[test]
+    fn health_that_the_sender_has_only_read_is_no_report() {
+        let mut seen = Cluster::new("c".into(), "t".into());
+        seen.health_status = Some(HealthStatus::Healthy);
+        seen.health_status_reason.insert("api".into(), "ok".into());
+        let sent = |status: &str, api: &str| {
+            let command = read(
+                "cluster_update",
+                json!({
+                    "cluster": objects::cluster::encode(&seen), "node_count": 3, "health_status": status,
+                    "health_status_reason": {"api": api},
+                }),
+            );
+            let Ok(Command::ClusterUpdate(update)) = command else {
+                panic!("{command:?}");
+            };
+            update.health
+        };
+        assert_eq!(sent("HEALTHY", "ok"), None);
+        assert_eq!(sent("HEALTHY", "slow").unwrap().reasons["api"], "slow");
+        assert_eq!(sent("UNKNOWN", "ok").unwrap().status, Some(HealthStatus::Unknown));
     }
 
     #[test]

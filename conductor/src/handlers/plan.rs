@@ -6,9 +6,10 @@
 
 use magnum_common::error::Fault;
 use magnum_common::ids::OperationId;
-use magnum_common::model::{Cluster, ClusterTemplate, HealthStatus, NodeGroup, StringMap};
+use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
 use serde_json::Value;
 
+use super::command::ReportedHealth;
 use crate::operations::State;
 use crate::workflows::start::{Start, start};
 use crate::workflows::{DriverRef, OperationKind, Work};
@@ -48,7 +49,7 @@ pub struct OpenOperation {
 pub enum Verdict {
     /// There is work: queued.
     Queue(Work),
-    /// Done by the writes of this plan. The value answers a call.
+    /// Done by the writes of this plan. The value answers a call; a cast leaves no operation.
     Done(Value),
     /// Not allowed. Nothing is written but the journal.
     Refuse(Fault),
@@ -74,8 +75,8 @@ pub struct Writes {
     pub node_groups: Vec<NodeGroup>,
     /// The operation starts: what the rows show from now on. `None`: it waits for its turn, or changes nothing.
     pub start: Option<Start>,
-    /// A change of the cluster's health, in any status.
-    pub health: Option<(Option<HealthStatus>, StringMap)>,
+    /// Another health of the cluster, in any status.
+    pub health: Option<ReportedHealth>,
     /// A node group with other values: as it was, and as it shall be.
     pub group: Option<Box<(NodeGroup, NodeGroup)>>,
     /// Operations that are not run any more.

@@ -215,6 +215,10 @@ impl Recorder {
                 tracing::info!("message was recorded before");
                 (operation, answered)
             }
+            Accepted::Done => {
+                tracing::debug!("done at once");
+                return delivery.ack().await;
+            }
         };
         delivery.ack().await;
         if answered {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 use magnum_common::ids::{ClusterUuid, TemplateUuid};
-use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, HealthStatus, StringMap};
+use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate};
 use magnum_db::rows::json::to_text;
 use magnum_db::rows::{self, ClusterRow, ClusterTemplateRow, FreeText, RowTime};
 use magnum_db::{AnyConnection, DbError, schema};
@@ -163,26 +163,6 @@ pub fn set_template(
     diesel::update(c::cluster.filter(c::uuid.eq(uuid.as_str())))
         .set((
             c::cluster_template_id.eq(Some(template.as_str())),
-            c::updated_at.eq(Some(RowTime::now())),
-        ))
-        .execute(conn)?;
-    Ok(())
-}
-
-/// The health a monitor reported, in any status.
-///
-/// # Errors
-/// The database failed.
-pub fn set_health(
-    conn: &mut AnyConnection,
-    uuid: &ClusterUuid,
-    health: Option<HealthStatus>,
-    reasons: &StringMap,
-) -> Result<(), DbError> {
-    diesel::update(c::cluster.filter(c::uuid.eq(uuid.as_str())))
-        .set((
-            c::health_status.eq(health.map(HealthStatus::as_str)),
-            c::health_status_reason.eq(Some(to_text(reasons))),
             c::updated_at.eq(Some(RowTime::now())),
         ))
         .execute(conn)?;

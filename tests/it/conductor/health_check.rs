@@ -8,6 +8,7 @@ use magnum_common::ids::{ClusterUuid, ConductorId};
 use magnum_common::model::{Cluster, ClusterStatus, HealthStatus, StringMap};
 use magnum_conductor::periodic::health::{HealthCheck, Pace, Timing};
 use magnum_conductor::store;
+use magnum_db::write::cluster_health;
 use magnum_driver_api::{DriverError, HealthReport};
 use magnum_tests::fake_driver::Gate;
 use magnum_tests::{TestDatabase, on_every_database};
@@ -228,7 +229,7 @@ on_every_database! {
                     .read(move |conn| {
                         let reasons = StringMap::from([("healer".to_owned(), "ok".to_owned())]);
                         let healthy = Some(HealthStatus::Healthy);
-                        Ok(store::clusters::set_health(conn, &patched, healthy, &reasons)?)
+                        Ok(cluster_health::set(conn, &patched, healthy, &reasons)?)
                     })
                     .await;
                 gate.open();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use magnum_db::AnyConnection;
-use magnum_db::write::cluster_reservations;
+use magnum_db::write::{cluster_health, cluster_reservations};
 use magnum_telemetry::trace::TraceContext;
 
 use super::Prepared;
@@ -112,8 +112,8 @@ pub(super) fn apply(
         if let Some(open) = &writes.make_due {
             write::make_due(conn, open.row, Some(me))?;
         }
-        if let Some((health, reasons)) = &writes.health {
-            store::clusters::set_health(conn, cluster, *health, reasons)?;
+        if let Some(health) = &writes.health {
+            cluster_health::set(conn, cluster, health.status, &health.reasons)?;
         }
         if let Some(group) = &writes.group {
             store::node_groups::save(conn, &group.0, &group.1)?;

@@ -3,11 +3,13 @@
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::{ClusterStatus, HealthStatus};
 use magnum_conductor::handlers::accept::waves;
+use magnum_conductor::handlers::command::ReportedHealth;
 use magnum_conductor::handlers::{Accepted, Command};
 use magnum_conductor::operations::State;
+use magnum_conductor::operations::journal::read;
 use magnum_tests::{Backend, TestDatabase, on_every_database};
 
-use super::world::{World, context, create, delete, update};
+use super::world::{World, as_call, context, create, delete, update};
 
 on_every_database! {
     async fn a_create_makes_the_rows_and_the_same_message_is_known_the_second_time(database: TestDatabase) {
@@ -119,28 +121,47 @@ on_every_database! {
         assert_eq!(world.cluster(&uuid).await.unwrap().status, Some(ClusterStatus::CreateInProgress));
     }
 
-    async fn health_is_written_at_once_and_no_change_changes_nothing(database: TestDatabase) {
+    async fn health_is_written_at_once_without_an_operation_whatever_goes_on(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");
         let uuid = world.complete_cluster(&conductor).await;
+        // What is accepted from here on waits.
+        drop(conductor);
         let calls = world.driver.calls().len();
+        let operations = async || {
+            let all = read::Wanted { limit: 1000, ..read::Wanted::default() };
+            world.read(move |conn| read::list(conn, &all)).await.len()
+        };
+        let before = operations().await;
+        let report = |count: i32, health: HealthStatus| {
+            let mut incoming = update(&uuid, count);
+            if let Command::ClusterUpdate(update) = &mut incoming.command {
+                let reasons = [("api".to_owned(), "ż".to_owned())].into_iter().collect();
+                update.health = Some(ReportedHealth { status: Some(health), reasons });
+            }
+            incoming
+        };
 
-        let mut sick = update(&uuid, 2);
-        if let Command::ClusterUpdate(update) = &mut sick.command {
-            update.health_status = Some(HealthStatus::Unhealthy);
-            update.health_status_reason.insert("api".into(), "ż".into());
-        }
-        let accepted = world.accept(sick.clone()).await;
-        assert!(matches!(accepted, Accepted::Recorded { state: State::Succeeded, .. }), "{accepted:?}");
+        assert_eq!(world.accept(report(2, HealthStatus::Unhealthy)).await, Accepted::Done);
         let cluster = world.cluster(&uuid).await.unwrap();
         assert_eq!(cluster.health_status, Some(HealthStatus::Unhealthy));
         assert_eq!(cluster.health_status_reason["api"], "ż");
         assert_eq!(cluster.status, Some(ClusterStatus::CreateComplete));
+        assert_eq!(world.accept(report(2, HealthStatus::Unhealthy)).await, Accepted::Done, "nothing different");
 
-        sick.message = None;
-        let accepted = world.accept(sick).await;
-        assert!(matches!(accepted, Accepted::Recorded { state: State::Succeeded, .. }));
+        assert_eq!(operations().await, before);
+
+        world.accept(update(&uuid, 5)).await;
+        assert_eq!(world.accept(report(5, HealthStatus::Healthy)).await, Accepted::Done);
+        let cluster = world.cluster(&uuid).await.unwrap();
+        assert_eq!(cluster.health_status, Some(HealthStatus::Healthy));
+        assert_eq!(cluster.status, Some(ClusterStatus::UpdateInProgress));
+        assert_eq!(operations().await, before + 1, "only the update");
         assert_eq!(world.driver.calls().len(), calls, "no driver was asked");
+
+        // Who waits for a reply gets one, which needs an operation.
+        let accepted = world.accept(as_call(report(5, HealthStatus::Unhealthy))).await;
+        assert!(matches!(accepted, Accepted::Recorded { state: State::Succeeded, answered: true, .. }), "{accepted:?}");
     }
 
     async fn a_hundred_creates_fit_into_one_transaction(database: TestDatabase) {

@@ -351,8 +351,7 @@ pub fn update(cluster: &ClusterUuid, node_count: i32) -> Incoming {
     incoming(Command::ClusterUpdate(ClusterUpdate {
         cluster: cluster.clone(),
         node_count: Some(node_count),
-        health_status: None,
-        health_status_reason: magnum_common::model::StringMap::new(),
+        health: None,
         rollback: false,
     }))
 }
