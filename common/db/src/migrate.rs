@@ -16,6 +16,7 @@
 //! | Magnum at the head | creates or upgrades ours |
 //! | Magnum at `c0f832afc4fd` (2024.1 to 2026.1) | creates or upgrades ours, keeps what the next step drops ([`Keep`]), takes the two steps to the head |
 //! | any other revision, or tables without one | refuses by name and changes nothing |
+//! | a revision and none of Magnum's tables: another service's database | refuses and changes nothing |
 //!
 //! Guarantees: one `upgrade` at a time per database (others wait); on SQLite and PostgreSQL all of it is one
 //! transaction; on MySQL, where every DDL statement commits by itself, an interrupted run is completed by the
@@ -126,7 +127,7 @@ fn is_to_be_made(path: &str) -> bool {
 /// whose `alembic_version` was lost.
 ///
 /// # Errors
-/// The revision is unknown, or the database is unreachable.
+/// The revision is unknown, or the database is another service's or unreachable.
 pub async fn stamp(section: &DatabaseSection, revision: &str) -> Result<Revision, DbError> {
     let revision = Revision::named(revision).ok_or_else(|| {
         DbError::Schema(format!(
@@ -134,7 +135,10 @@ pub async fn stamp(section: &DatabaseSection, revision: &str) -> Result<Revision
         ))
     })?;
     on_own_connection(section, move |conn| {
-        exclusively(conn, |conn| magnum::stamp(conn, revision))?;
+        exclusively(conn, |conn| {
+            magnum::found(conn)?;
+            magnum::stamp(conn, revision)
+        })?;
         Ok(revision)
     })
     .await

@@ -369,7 +369,13 @@ async fn wait_for_server(url: &DatabaseUrl, options: &PoolOptions) -> Result<(),
         {
             return Err(error);
         }
-        tracing::warn!(attempt, error = %error, "the database does not answer yet");
+        tracing::warn!(
+            attempt,
+            attempts = options.connect_attempts,
+            next_in_s = options.connect_interval.as_secs_f64(),
+            error = %error,
+            "the database does not answer yet; [database] max_retries and retry_interval say how long it is tried"
+        );
         tokio::time::sleep(options.connect_interval).await;
         attempt += 1;
     }

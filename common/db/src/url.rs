@@ -94,6 +94,16 @@ impl DatabaseUrl {
         }
     }
 
+    /// The address with the user, and without password and parameters: for people.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Sqlite { path: None, .. } => "sqlite://".to_owned(),
+            Self::Sqlite { path: Some(path), .. } => format!("sqlite:///{path}"),
+            Self::Mysql(server) => server.shown("mysql"),
+            Self::Postgres(server) => server.shown("postgresql"),
+        }
+    }
+
     /// The seconds of `?read_timeout=`: PyMySQL gives up a statement after them.
     #[cfg_attr(not(feature = "mysql"), allow(dead_code, reason = "only MySQL has it"))]
     pub(super) fn read_timeout(&self) -> Option<Duration> {
@@ -231,6 +241,21 @@ impl ServerUrl {
         })
     }
 
+    fn shown(&self, dialect: &str) -> String {
+        let user = self.user.as_deref().map(|user| format!("{user}@"));
+        let host = match self.host.as_deref() {
+            Some(address) if address.contains(':') => format!("[{address}]"),
+            host => host.unwrap_or_default().to_owned(),
+        };
+        let port = self.port.map(|port| format!(":{port}"));
+        format!(
+            "{dialect}://{}{host}{}/{}",
+            user.unwrap_or_default(),
+            port.unwrap_or_default(),
+            self.database.as_deref().unwrap_or_default()
+        )
+    }
+
     fn param(&self, name: &str) -> Option<&str> {
         self.params
             .iter()
@@ -290,6 +315,23 @@ mod tests {
             mysql("mysql://magnum@[fd00::1]/magnum"),
             "mysql://magnum@[fd00::1]/magnum"
         );
+    }
+
+    #[test]
+    fn people_are_shown_everything_but_password_and_parameters() {
+        for (text, shown) in [
+            (
+                "mysql+pymysql://magnum:secret@db:3306/magnum?charset=utf8",
+                "mysql://magnum@db:3306/magnum",
+            ),
+            ("postgresql://u:secret@[fd00::1]/m", "postgresql://u@[fd00::1]/m"),
+            (
+                "sqlite:////var/lib/magnum.sqlite?timeout=3",
+                "sqlite:////var/lib/magnum.sqlite",
+            ),
+        ] {
+            assert_eq!(DatabaseUrl::parse(text).unwrap().shown(), shown);
+        }
     }
 
     #[test]

@@ -7,14 +7,14 @@
 //! Where it differs from Magnum's command: it works on SQLite and PostgreSQL too; there is no `revision` (that
 //! one is for Magnum's developers); `upgrade` knows one target, the head.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use crate::seal::JournalKey;
 use crate::trusts;
 use clap::{Parser, Subcommand};
-use magnum_config::{ConfigArgs, Settings};
-use magnum_db::{DbError, migrate};
+use magnum_config::{ConfigArgs, Loaded, Place, Settings};
+use magnum_db::{DatabaseUrl, DbError, migrate};
 
 /// Creates and upgrades the database of Magnum.
 ///
@@ -36,6 +36,9 @@ enum Command {
         /// Only the newest is possible: head, or its name
         #[arg(default_value = "head")]
         revision: String,
+        /// Does not ask, at a terminal, whether the default of [database] connection is meant
+        #[arg(long)]
+        yes: bool,
     },
     /// Keeps the users and trusts of clusters of Magnum 22 in a table of ours
     #[command(
@@ -73,9 +76,13 @@ pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
         writeln!(err, "warning: {}: {}", warning.place, warning.message)?;
     }
     let done = match args.command {
-        Command::Upgrade { revision } => upgrade(&loaded.settings, &revision, out).await,
+        Command::Upgrade { revision, yes } => match is_meant(&loaded, yes, err) {
+            Ok(true) => upgrade(&loaded.settings, &revision, out).await,
+            Ok(false) => Err(Failure::Message("nothing was done".to_owned())),
+            Err(error) => Err(error),
+        },
         Command::SaveTrusts => save_trusts(&loaded.settings, out).await,
-        Command::Version => version(&loaded.settings, out).await,
+        Command::Version => version(&loaded.settings, out, err).await,
         Command::Stamp { revision } => stamp(&loaded.settings, &revision, out).await,
     };
     match done {
@@ -105,6 +112,39 @@ impl From<DbError> for Failure {
     fn from(error: DbError) -> Self {
         Self::Message(error.to_string())
     }
+}
+
+/// Whether the database that would be changed is the one that is meant. Where no configuration names one, it is said
+/// which it is, and asked about at a terminal.
+fn is_meant(loaded: &Loaded, yes: bool, err: &mut dyn Write) -> Result<bool, Failure> {
+    if *loaded.place("database", "connection") != Place::Default {
+        return Ok(true);
+    }
+    let url = DatabaseUrl::parse(loaded.settings.database.connection.expose())
+        .map_err(|error| Failure::Message(error.to_string()))?;
+    let files = match loaded.files.as_slice() {
+        [] => "no configuration file was found".to_owned(),
+        files => {
+            let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+            format!("{} does not set it", names.join(", "))
+        }
+    };
+    writeln!(
+        err,
+        "[database] connection is the default, {}: {files}",
+        url.shown()
+    )?;
+    let mut input = io::stdin().lock();
+    Ok(yes || !input.is_terminal() || is_confirmed(&mut input, err)?)
+}
+
+/// Asks, and takes only a clear yes for one.
+fn is_confirmed(input: &mut dyn BufRead, err: &mut dyn Write) -> Result<bool, Failure> {
+    write!(err, "Go on with this database? [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    input.read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 async fn upgrade(settings: &Settings, revision: &str, out: &mut dyn Write) -> Result<(), Failure> {
@@ -153,11 +193,17 @@ async fn save_trusts(settings: &Settings, out: &mut dyn Write) -> Result<(), Fai
     Ok(())
 }
 
-async fn version(settings: &Settings, out: &mut dyn Write) -> Result<(), Failure> {
+async fn version(settings: &Settings, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
     let version = migrate::version(&settings.database).await?;
     match version.magnum {
         Some(revision) => writeln!(out, "Current DB revision is {revision}")?,
-        None => writeln!(out, "Current DB revision is none")?,
+        None => {
+            writeln!(out, "Current DB revision is none")?;
+            writeln!(
+                err,
+                "there are no tables of Magnum's; `magnum-db-manage upgrade` makes them"
+            )?;
+        }
     }
     for name in &version.conductor {
         writeln!(out, "applied {name}")?;
@@ -172,4 +218,27 @@ async fn stamp(settings: &Settings, revision: &str, out: &mut dyn Write) -> Resu
     let revision = migrate::stamp(&settings.database, revision).await?;
     writeln!(out, "stamped revision {revision}; the tables were not touched")?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        for (answer, meant) in [
+            ("y\n", true),
+            ("Yes\n", true),
+            ("\n", false),
+            ("", false),
+            ("no\n", false),
+        ] {
+            let mut asked = Vec::new();
+            let Ok(confirmed) = is_confirmed(&mut answer.as_bytes(), &mut asked) else {
+                panic!("asked in vain");
+            };
+            assert_eq!(confirmed, meant, "{answer:?}");
+            assert!(String::from_utf8_lossy(&asked).contains("[y/N]"));
+        }
+    }
 }

@@ -7,6 +7,7 @@
 //! Where it differs from Magnum's command: that one has a single check, of a policy file in JSON.
 
 mod cluster_checks;
+mod folder_checks;
 mod host_checks;
 mod key_manager_check;
 mod messaging;
@@ -88,8 +89,8 @@ async fn check(config: &ConfigArgs) -> Vec<Finding> {
         configuration.warn(warning.to_string());
     }
     let settings = &loaded.settings;
-    let (folders, drivers) = host_checks::driver_folders(settings);
-    let mut findings = vec![configuration];
+    let (folders, drivers) = folder_checks::drivers(settings);
+    let mut findings = vec![configuration, folder_checks::written(settings)];
     findings.extend(messaging::check(settings).await);
     findings.push(notifications::check(settings).await);
     findings.extend(token_check::tokens(settings).await);

@@ -112,6 +112,9 @@ impl SchemaState {
 }
 
 /// Looks, without changing anything.
+///
+/// # Errors
+/// The database is another service's, or failed.
 pub(super) fn found(conn: &mut AnyConnection) -> Result<SchemaState, DbError> {
     let mut present = Vec::new();
     for table in TABLES.iter().chain(OLD_TABLES) {
@@ -129,6 +132,14 @@ pub(super) fn found(conn: &mut AnyConnection) -> Result<SchemaState, DbError> {
         Vec::new()
     };
     Ok(match (stamps.len(), present.first()) {
+        // alembic's table has the same name in every service.
+        (1.., None) if Revision::named(&stamps[0]).is_none() => {
+            return Err(DbError::Schema(format!(
+                "the database is another service's: alembic_version says '{}', and there is none of Magnum's tables. \
+                 Nothing was changed. Look at [database] connection.",
+                stamps.join(" and ")
+            )));
+        }
         (1, _) => SchemaState::Stamped(stamps.remove(0)),
         (0, None) if !versioned => SchemaState::Nothing,
         (0, None) => SchemaState::Unfinished,

@@ -1,30 +1,14 @@
-//! Checks of this host: database, key file, driver folders.
+//! Checks of the database and of the key file.
 
 use crate::seal::{JournalKey, SealError};
 use magnum_config::{KeyType, Settings};
 use magnum_db::migrate::{self, HEAD, Revision};
 use magnum_db::{Database, DatabaseUrl, DbError, PoolOptions};
-use magnum_drivers::{Registry, discover};
 
 use super::report::Finding;
 use crate::certificates::key::KeyKind;
 use crate::operations::journal::read;
 use crate::store::upgrade_facts::Facts;
-
-/// Driver folders, and which cannot be loaded.
-pub(super) fn driver_folders(settings: &Settings) -> (Registry, Finding) {
-    let mut finding = Finding::of("Driver folders");
-    let mut registry = Registry::default();
-    for outcome in discover(&settings.drivers.driver_path) {
-        match outcome {
-            Ok(folder) => {
-                registry.insert(folder.manifest.info);
-            }
-            Err(error) => finding.warn(format!("{}: {}", error.dir.display(), error.reason())),
-        }
-    }
-    (registry, finding)
-}
 
 /// The result of the database checks.
 pub(super) struct DatabaseCheck {

@@ -267,11 +267,17 @@ pub fn answers_due(
 
 /// What an operator wants to see.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted<'a> {
-    /// Only this cluster's.
-    pub cluster: Option<&'a str>,
+pub struct Wanted {
+    /// Only these clusters'.
+    pub clusters: Option<Vec<String>>,
+    /// Only what this project has asked for.
+    pub project: Option<String>,
+    /// Only of this kind.
+    pub kind: Option<OperationKind>,
     /// Only in this state.
     pub state: Option<State>,
+    /// Only what was accepted since then, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
     /// At most so many, the newest.
     pub limit: i64,
 }
@@ -280,17 +286,26 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// The database failed.
-pub fn list(conn: &mut AnyConnection, wanted: &Wanted<'_>) -> Result<Vec<OperationRow>, JournalError> {
+pub fn list(conn: &mut AnyConnection, wanted: &Wanted) -> Result<Vec<OperationRow>, JournalError> {
     let mut query = op::conductor_operation
         .select(OperationRow::as_select())
         .order(op::id.desc())
         .limit(wanted.limit)
         .into_boxed();
-    if let Some(cluster) = wanted.cluster {
-        query = query.filter(op::cluster_uuid.eq(cluster));
+    if let Some(clusters) = &wanted.clusters {
+        query = query.filter(op::cluster_uuid.eq_any(clusters));
+    }
+    if let Some(project) = &wanted.project {
+        query = query.filter(op::project_id.eq(project));
+    }
+    if let Some(kind) = wanted.kind {
+        query = query.filter(op::kind.eq(kind.as_str()));
     }
     if let Some(state) = wanted.state {
         query = query.filter(op::state.eq(state.as_str()));
+    }
+    if let Some(since) = wanted.since_ms {
+        query = query.filter(op::created_ms.ge(since));
     }
     Ok(query.load(conn)?)
 }

@@ -59,9 +59,9 @@ async fn operations(
     let cluster = cluster.to_owned();
     db.transaction(move |conn| {
         let wanted = Wanted {
-            cluster: Some(&cluster),
-            state: None,
+            clusters: Some(vec![cluster.clone()]),
             limit,
+            ..Wanted::default()
         };
         read::list(conn, &wanted)?
             .into_iter()

@@ -50,9 +50,8 @@ impl Stage {
     async fn operations(&self) -> Result<BTreeMap<String, OperationRow>> {
         let found = self.db.transaction(|conn| {
             let all = read::Wanted {
-                cluster: None,
-                state: None,
                 limit: i64::MAX,
+                ..read::Wanted::default()
             };
             read::list(conn, &all)
         });

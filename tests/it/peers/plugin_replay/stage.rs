@@ -166,9 +166,9 @@ impl Stage {
     /// The cluster's only operation.
     pub async fn operation(&self) -> Result<Option<OperationRow>> {
         let wanted = || read::Wanted {
-            cluster: Some(CLUSTER),
-            state: None,
+            clusters: Some(vec![CLUSTER.to_owned()]),
             limit: 2,
+            ..read::Wanted::default()
         };
         let found = self.db.transaction(move |conn| read::list(conn, &wanted()));
         let mut found = found.await.map_err(|error: JournalError| error)?;
