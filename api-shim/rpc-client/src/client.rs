@@ -7,7 +7,7 @@
 //! Differs from oslo.messaging, which casts without `mandatory` (a cast before any conductor ever ran is
 //! dropped there) and retries connecting for ever.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -40,6 +40,12 @@ pub enum CallError {
         method: String,
         /// Time since the call was published.
         waited: Duration,
+    },
+    /// Nobody takes requests: it was not published.
+    #[error("no conductor takes requests from the queue `{queue}`")]
+    NoConductor {
+        /// The queue of all conductors.
+        queue: String,
     },
     /// The peer raised an exception.
     #[error("{0}")]
@@ -75,7 +81,12 @@ pub struct RpcClient {
     transport: Arc<dyn Transport>,
     addressing: Arc<Addressing>,
     calls: Arc<Calls>,
+    /// When a conductor has replied last.
+    heard: Arc<Mutex<Option<Instant>>>,
 }
+
+/// For so long after a reply the conductors are taken to be there.
+const RECENT: Duration = Duration::from_secs(5);
 
 impl RpcClient {
     /// A client on `transport`. Nothing is declared before the first request.
@@ -84,6 +95,7 @@ impl RpcClient {
             calls: Arc::new(Calls::new(Arc::clone(&transport))),
             transport,
             addressing: Arc::new(addressing.into()),
+            heard: Arc::default(),
         }
     }
 
@@ -178,12 +190,22 @@ impl RpcClient {
             ..request(context, method, args)
         };
         let target = options.server.map_or(Target::AnyServer, Target::Server);
+        if matches!(target, Target::AnyServer) {
+            self.someone_takes_requests(deadline).await?;
+        }
         self.publish_request(&request, &target, Some(deadline)).await?;
         loop {
             let silence = options
                 .monitor
                 .map_or(deadline, |monitor| deadline.min(Instant::now() + monitor));
-            match timeout_at(silence, waiter.next()).await {
+            let event = timeout_at(silence, waiter.next()).await;
+            if event
+                .as_ref()
+                .is_ok_and(|event| !matches!(event, CallEvent::Closed))
+            {
+                *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+            }
+            match event {
                 Ok(CallEvent::Alive) => {}
                 Ok(CallEvent::Result(result)) => return Ok(result),
                 Ok(CallEvent::Failure(failure)) => return Err(CallError::Remote(failure)),
@@ -196,6 +218,22 @@ impl RpcClient {
                 Ok(CallEvent::Closed) => return Err(TransportError::Closed.into()),
                 Err(_) => return Err(timed_out()),
             }
+        }
+    }
+
+    /// Refuses a call that nobody would answer, before it is published: it could be carried out long after the caller
+    /// has given up. A broker that cannot be asked is left to the publishing.
+    async fn someone_takes_requests(&self, deadline: Instant) -> Result<(), CallError> {
+        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if heard.is_some_and(|heard| heard.elapsed() < RECENT) {
+            return Ok(());
+        }
+        let queue = self.addressing.names.topic_queue();
+        match timeout_at(deadline, self.transport.has_consumer(queue)).await {
+            Ok(Ok(false)) => Err(CallError::NoConductor {
+                queue: queue.to_owned(),
+            }),
+            Ok(Ok(true) | Err(_)) | Err(_) => Ok(()),
         }
     }
 

@@ -25,6 +25,10 @@ impl From<CallError> for ApiFault {
                     waited.as_secs()
                 ),
             ),
+            CallError::NoConductor { .. } => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "No conductor takes requests at the moment. Nothing was changed. Please try again later.",
+            ),
             CallError::BadReply { .. } => Self::internal(),
         };
         fault.caused_by(error)

@@ -121,6 +121,13 @@ impl Transport for RabbitTransport {
         self.sender.reach().await
     }
 
+    async fn has_consumer(&self, queue: &str) -> Result<bool, PublishError> {
+        if self.stop.is_cancelled() {
+            return Err(PublishError::Disconnected("the transport is closed".to_owned()));
+        }
+        self.sender.has_consumer(queue).await
+    }
+
     fn health(&self) -> Health {
         if self.stop.is_cancelled() {
             Health::Closed

@@ -40,6 +40,9 @@ pub trait Transport: Send + Sync {
     /// long as a broker that hangs.
     async fn reach(&self) -> Result<(), PublishError>;
 
+    /// Whether anybody takes messages from a queue right now; nobody does from one that is not there.
+    async fn has_consumer(&self, queue: &str) -> Result<bool, PublishError>;
+
     /// What is known about the connections right now.
     fn health(&self) -> Health;
 

@@ -11,7 +11,9 @@ use magnum_config::{DefaultSection, log_level};
 
 /// Libraries whose ordinary messages help nobody who runs a cloud.
 const QUIET: &[(&str, LevelFilter)] = &[
-    ("lapin", LevelFilter::ERROR),
+    // What fails is returned to us, and logged once, where it is handled.
+    ("lapin", LevelFilter::OFF),
+    ("lapin::thread", LevelFilter::ERROR),
     ("amq_protocol", LevelFilter::WARN),
     ("async_rs", LevelFilter::WARN),
     ("hyper", LevelFilter::INFO),

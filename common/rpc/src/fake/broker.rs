@@ -104,6 +104,14 @@ impl Broker {
         }
     }
 
+    /// Whether anybody consumes from the queue.
+    pub(super) fn has_consumer(&self, queue: &str) -> bool {
+        self.lock()
+            .consumers
+            .values()
+            .any(|consumer| consumer.queue == queue)
+    }
+
     /// Puts a message into every queue it routes to. Tells whether there was one.
     pub(super) fn publish(&self, outgoing: &OutgoingMessage) -> bool {
         let mut state = self.lock();

@@ -81,6 +81,11 @@ impl Transport for FakeTransport {
         Ok(())
     }
 
+    async fn has_consumer(&self, queue: &str) -> Result<bool, PublishError> {
+        self.reach().await?;
+        Ok(self.broker.has_consumer(queue))
+    }
+
     fn health(&self) -> Health {
         if self.closed.load(Ordering::Acquire) {
             Health::Closed

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
+use lapin::options::{BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::protocol::AMQPSoftError;
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection};
@@ -123,6 +123,28 @@ impl Sender {
         asked
             .await
             .map_err(|error: lapin::Error| PublishError::Disconnected(explain(&error)))
+    }
+
+    /// Asks the broker, on a channel of its own: a queue that is not there closes it.
+    pub(super) async fn has_consumer(&self, queue: &str) -> Result<bool, PublishError> {
+        let name = short(queue).map_err(PublishError::Encode)?;
+        let live = self.live().await?;
+        let passive = QueueDeclareOptions {
+            passive: true,
+            ..QueueDeclareOptions::default()
+        };
+        let asked = async {
+            let channel = live.connection.create_channel().await?;
+            let found = channel
+                .queue_declare(name, passive, FieldTable::default())
+                .await?;
+            channel.close(200, "OK".into()).await?;
+            Ok(found.consumer_count() > 0)
+        };
+        match asked.await {
+            Err(error) if has_code(&error, &AMQPSoftError::NOTFOUND) => Ok(false),
+            asked => asked.map_err(|error: lapin::Error| PublishError::Disconnected(explain(&error))),
+        }
     }
 
     /// The connection; a new one if the old one is lost.

@@ -263,7 +263,9 @@ async fn without_any_queue_a_call_is_a_503_and_changes_nothing() {
     let answer = world.ask("alice", "GET", "/v1/certificates/prod", "").await;
     assert_eq!(answer.status, 503, "{}", answer.body);
     assert!(
-        answer.detail().contains("no conductor has a queue"),
+        answer
+            .detail()
+            .contains("No conductor takes requests at the moment. Nothing was changed."),
         "{}",
         answer.detail()
     );

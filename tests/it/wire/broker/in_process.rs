@@ -197,7 +197,9 @@ async fn a_call_that_nobody_answers_times_out_and_its_request_expires() {
     let bed = Bed::new(|_| {});
     let server = bed.server("one").await;
     server.stop_consuming().await;
+    // To this one: it is not asked whether anybody else takes requests.
     let options = CallOptions {
+        server: Some("one".to_owned()),
         timeout: Some(Duration::from_millis(200)),
         ..CallOptions::default()
     };
@@ -215,6 +217,19 @@ async fn a_call_that_nobody_answers_times_out_and_its_request_expires() {
         "after",
         "the expired one is gone"
     );
+}
+
+#[tokio::test]
+async fn a_call_while_nobody_takes_requests_is_refused_at_once_and_not_published() {
+    let bed = Bed::new(|_| {});
+    let mut server = bed.server("one").await;
+    server.stop_consuming().await;
+    let client = bed.client();
+    let error = client.call(&nobody(), "m", Map::new()).await.unwrap_err();
+    assert!(matches!(error, CallError::NoConductor { .. }), "{error}");
+    server.resume().await;
+    client.cast(&nobody(), "after", Map::new()).await.unwrap();
+    assert_eq!(next(&mut server).await.request.method, "after");
 }
 
 #[tokio::test]
