@@ -3,6 +3,8 @@
 //! Each function is one piece of work on one connection, with a number of queries that does not depend on how
 //! many rows it returns. What is not found is Magnum's fault for it.
 
+pub mod acceptance;
+pub mod cluster_health;
 pub mod cluster_quota;
 pub mod cluster_templates;
 pub mod clusters;

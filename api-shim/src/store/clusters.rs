@@ -1,4 +1,7 @@
 //! Clusters, with the node groups and templates that their views need.
+//!
+//! What was promised shows at once: a cluster with a change that no conductor has recorded yet is in progress (see
+//! [`acceptance`]).
 
 use std::collections::HashMap;
 
@@ -6,10 +9,11 @@ use magnum_common::context::RequestContext;
 use magnum_common::error::Fault;
 use magnum_common::ids::{ClusterUuid, TemplateUuid};
 use magnum_common::model::{Cluster, ClusterTemplate, NodeCounts, NodeGroup, Role};
+use magnum_db::read::pending_changes::PendingChange;
 use magnum_db::read::{self, SortKey, Tenancy};
 use magnum_db::{AnyConnection, Database, DbError};
 
-use super::{Ident, StoreError, only, page_of, reading};
+use super::{Ident, StoreError, acceptance, only, page_of, reading};
 use crate::validation::query::Paging;
 
 /// Clusters, each with the number of its nodes.
@@ -47,7 +51,8 @@ pub async fn page(
 ) -> Result<CountedClusters, StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
-        let clusters = list(connection, &tenancy, &paging)?;
+        let mut clusters = list(connection, &tenancy, &paging)?;
+        show_pending(connection, &mut clusters)?;
         let mut counts = read::node_groups::counts(connection, &uuids(&clusters))?;
         let counted = clusters.into_iter().map(|cluster| {
             let nodes = counts.remove(&cluster.uuid).unwrap_or_default();
@@ -69,9 +74,14 @@ pub async fn detailed_page(
 ) -> Result<ClusterPage, StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
-        let clusters = list(connection, &tenancy, &paging)?;
+        let mut clusters = list(connection, &tenancy, &paging)?;
+        let changes = show_pending(connection, &mut clusters)?;
+        let mut node_groups = read::node_groups::of_clusters(connection, &uuids(&clusters))?;
+        for group in node_groups.values_mut().flatten() {
+            acceptance::show_in_group(&changes, group);
+        }
         Ok(ClusterPage {
-            node_groups: read::node_groups::of_clusters(connection, &uuids(&clusters))?,
+            node_groups,
             templates: templates_of(connection, &clusters)?,
             clusters,
         })
@@ -95,6 +105,18 @@ fn list(
     let page = page_of(paging, SortKey::of_cluster(&paging.sort_key), after)?;
     let filter = read::clusters::Filter::default();
     Ok(read::clusters::list(connection, tenancy, &filter, &page)?)
+}
+
+/// Shows what conductors are still to record of these clusters, and returns it.
+fn show_pending(
+    connection: &mut AnyConnection,
+    clusters: &mut [Cluster],
+) -> Result<Vec<PendingChange>, DbError> {
+    let changes = read::pending_changes::of_clusters(connection, &uuids(clusters))?;
+    for cluster in clusters {
+        acceptance::show_in(&changes, cluster);
+    }
+    Ok(changes)
 }
 
 fn uuids(clusters: &[Cluster]) -> Vec<ClusterUuid> {
@@ -126,6 +148,8 @@ pub struct FoundCluster {
     pub node_groups: Vec<NodeGroup>,
     /// Regardless of its visibility: a cluster must not vanish with its template.
     pub template: Option<ClusterTemplate>,
+    /// Shown in the cluster and its groups already.
+    pub(super) changes: Vec<PendingChange>,
 }
 
 /// The cluster with this uuid or name.
@@ -156,20 +180,25 @@ pub(super) fn look_up(
         }
         Ident::Name(name) => read::clusters::find_by_name(connection, tenancy, &name)?,
     };
-    let cluster = only(
+    let mut cluster = only(
         found,
         || Fault::cluster_not_found(ident),
         "Multiple clusters exist with same name. Please use the cluster uuid instead.",
     )?;
-    let node_groups = read::node_groups::of_clusters(connection, std::slice::from_ref(&cluster.uuid))?
+    let changes = show_pending(connection, std::slice::from_mut(&mut cluster))?;
+    let mut node_groups = read::node_groups::of_clusters(connection, std::slice::from_ref(&cluster.uuid))?
         .remove(&cluster.uuid)
         .unwrap_or_default();
+    for group in &mut node_groups {
+        acceptance::show_in_group(&changes, group);
+    }
     let template =
         templates_of(connection, std::slice::from_ref(&cluster))?.remove(&cluster.cluster_template_id);
     Ok(FoundCluster {
         cluster,
         node_groups,
         template,
+        changes,
     })
 }
 

@@ -8,7 +8,7 @@ use magnum_db::read::{self, SortKey, Tenancy};
 use magnum_db::{AnyConnection, Database, DbError};
 
 use super::clusters::{self, FoundCluster};
-use super::{Ident, StoreError, page_of, reading};
+use super::{Ident, StoreError, acceptance, page_of, reading};
 use crate::validation::query::Paging;
 
 /// One page of the groups of a cluster, of one role or of all, with the cluster's uuid.
@@ -24,7 +24,8 @@ pub async fn page(
 ) -> Result<(ClusterUuid, Vec<NodeGroup>), StoreError> {
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
-        let cluster = clusters::look_up(connection, &tenancy, &cluster)?.cluster.uuid;
+        let found = clusters::look_up(connection, &tenancy, &cluster)?;
+        let cluster = found.cluster.uuid;
         let after = match &paging.marker {
             None => None,
             Some(marker) => {
@@ -38,7 +39,10 @@ pub async fn page(
             role: role.map(Some),
             ..read::node_groups::Filter::default()
         };
-        let groups = read::node_groups::list(connection, &Tenancy::All, &cluster, &filter, &page)?;
+        let mut groups = read::node_groups::list(connection, &Tenancy::All, &cluster, &filter, &page)?;
+        for group in &mut groups {
+            acceptance::show_in_group(&found.changes, group);
+        }
         Ok((cluster, groups))
     })
     .await
@@ -57,8 +61,9 @@ pub async fn find(
     let tenancy = Tenancy::of(context);
     reading(database, move |connection| {
         let found = clusters::look_up(connection, &tenancy, &cluster)?;
-        let group = look_up(connection, &found.cluster.uuid, &group)?
+        let mut group = look_up(connection, &found.cluster.uuid, &group)?
             .ok_or_else(|| Fault::node_group_not_found(&group))?;
+        acceptance::show_in_group(&found.changes, &mut group);
         Ok((found, group))
     })
     .await
@@ -71,22 +76,6 @@ pub async fn find(
 pub async fn has(database: &Database, cluster: ClusterUuid, name: String) -> Result<bool, StoreError> {
     reading(database, move |connection| {
         let found = read::node_groups::find_by_name(connection, &Tenancy::All, &cluster, &name)?;
-        Ok(found.is_some())
-    })
-    .await
-}
-
-/// Whether a conductor has made the row yet.
-///
-/// # Errors
-/// The database failed, or what it holds refuses the request: see [`StoreError`].
-pub async fn exists(
-    database: &Database,
-    cluster: ClusterUuid,
-    uuid: NodeGroupUuid,
-) -> Result<bool, StoreError> {
-    reading(database, move |connection| {
-        let found = read::node_groups::find_by_uuid(connection, &Tenancy::All, &cluster, &uuid)?;
         Ok(found.is_some())
     })
     .await

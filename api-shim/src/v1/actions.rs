@@ -13,10 +13,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use magnum_common::error::{Exception, Fault};
-use magnum_common::model::{NodeGroup, RebootType};
+use magnum_common::model::{ClusterStatus, NodeGroup, RebootType};
 use magnum_drivers::{Capabilities, DriverInfo};
 use serde_json::{Value, json};
 
+use super::accepted;
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::{Rule, Target};
@@ -29,7 +30,7 @@ use crate::validation::{actions, body, node_group};
 
 type Accepted = (StatusCode, Json<Value>);
 
-fn accepted(found: &FoundCluster) -> Accepted {
+fn uuid_of(found: &FoundCluster) -> Accepted {
     (StatusCode::ACCEPTED, Json(json!({"uuid": found.cluster.uuid})))
 }
 
@@ -63,10 +64,13 @@ pub async fn resize(
     }
     check_driver(&app, &found, &group, &wanted).await?;
     status::check(Change::Resize, found.cluster.status)?;
-    app.conductor
+    let message = app
+        .conductor
         .cluster_resize(&call.context, &found.cluster, &wanted, &group)
         .await?;
-    Ok(accepted(&found))
+    let updating = ClusterStatus::UpdateInProgress;
+    accepted::change(&app, &found.cluster, updating, Some((&group, updating)), message).await?;
+    Ok(uuid_of(&found))
 }
 
 /// The group that is meant: the named one, else the default workers.
@@ -173,7 +177,7 @@ pub async fn upgrade(
             &group,
         )
         .await?;
-    Ok(accepted(&found))
+    Ok(uuid_of(&found))
 }
 
 /// `POST /v1/clusters/{ident}/actions/rebuild`
@@ -205,7 +209,7 @@ pub async fn rebuild(
     app.conductor
         .cluster_rebuild(&call.context, &found.cluster, group.as_ref(), &nodes.names)
         .await?;
-    Ok(accepted(&found))
+    Ok(uuid_of(&found))
 }
 
 /// `POST /v1/clusters/{ident}/actions/reboot`
@@ -243,7 +247,7 @@ pub async fn reboot(
     app.conductor
         .cluster_reboot(&call.context, &found.cluster, how, group.as_ref(), &nodes.names)
         .await?;
-    Ok(accepted(&found))
+    Ok(uuid_of(&found))
 }
 
 /// The group that is named, if one is.

@@ -1,8 +1,7 @@
 //! Clusters: read from the database, changed by asking a conductor.
 //!
-//! A 202 or 204 means that the broker holds the request in a queue. A new cluster can be read as soon as its
-//! 202 was sent: the handler waits, at most `[api] accept_wait`, until a conductor has made the row. Should none
-//! have done so by then the 202 is sent all the same, because the request will be carried out.
+//! A 202 or 204 means that the broker holds the request in a queue, and what it promises can be read: see
+//! [`accepted`]. A health is written here, without a conductor.
 //!
 //! Where this differs from Magnum: a change that the cluster's status does not allow is refused at once (409),
 //! not dropped by the conductor later; a template that its owner has hidden meanwhile does not hide the cluster.
@@ -14,11 +13,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use magnum_common::error::{Exception, Fault};
-use magnum_common::model::ClusterTemplate;
+use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate};
 use magnum_drivers::{ImageProperties, check_distro};
+use magnum_telemetry::field;
 use serde_json::{Value, json};
 
-use super::accepted::{self, AcceptedRow};
+use super::accepted;
 use crate::cloud::{Inquiry, Named};
 use crate::faults::ApiFault;
 use crate::microversion::Version;
@@ -26,6 +26,7 @@ use crate::policy::{Rule, Target};
 use crate::request::{ApiRequest, Body, Ident};
 use crate::state::App;
 use crate::validation::body::Kind;
+use crate::validation::cluster::change::ClusterChange;
 use crate::validation::cluster::create::NewCluster;
 use crate::validation::cluster::status::Change;
 use crate::validation::query::{Argument, PAGING, Paging};
@@ -166,7 +167,11 @@ async fn reserve_and_publish(
         }
         return Err(error.into());
     }
-    if !accepted::wait(app, AcceptedRow::Cluster(uuid)).await {
+    if !accepted::new_cluster(app, uuid).await {
+        tracing::warn!(
+            { field::CLUSTER } = %uuid,
+            "no conductor has accepted the request yet; it will be carried out when one does"
+        );
         store::cluster_quota::keep(&app.database, uuid, app.reservation_timeout).await;
     }
     Ok(())
@@ -256,11 +261,35 @@ pub async fn update(
         call.authorize(Rule::ClusterUpdateHealthStatus, &target)?;
     }
     let change = cluster::change::change(&patch, &found.cluster, &found.node_groups, call.version)?;
+    let resizes = found.default_worker().map(|group| group.node_count).ok() != Some(change.node_count);
+    let accepted = (StatusCode::ACCEPTED, Json(json!({"uuid": found.cluster.uuid})));
+    if !resizes && patch.touches(cluster::HEALTH) && report_health(&app, &found.cluster, &change).await? {
+        return Ok(accepted);
+    }
     cluster::status::check(Change::Update, found.cluster.status)?;
-    app.conductor
+    let message = app
+        .conductor
         .cluster_update(&call.context, &found.cluster, &change, rollback)
         .await?;
-    Ok((StatusCode::ACCEPTED, Json(json!({"uuid": found.cluster.uuid}))))
+    if resizes {
+        accepted::change(
+            &app,
+            &found.cluster,
+            ClusterStatus::UpdateInProgress,
+            None,
+            message,
+        )
+        .await?;
+    }
+    Ok(accepted)
+}
+
+/// Writes what a monitor reports, whatever else goes on with the cluster. `false`: that is for a conductor of Magnum.
+async fn report_health(app: &App, cluster: &Cluster, change: &ClusterChange) -> Result<bool, ApiFault> {
+    let (status, reasons) = (change.health_status, change.health_status_reason.clone());
+    let uuid = cluster.uuid.clone();
+    let within = app.service_down_time;
+    Ok(store::cluster_health::report(&app.database, uuid, status, reasons, within).await?)
 }
 
 /// `DELETE /v1/clusters/{ident}`. Allowed in every status.
@@ -277,8 +306,14 @@ pub async fn delete(
     let found = store::clusters::find(&app.database, &call.context, ident).await?;
     let target = Target::of(&found.cluster);
     call.authorize(Rule::ClusterDelete, &target)?;
-    app.conductor
+    let message = app
+        .conductor
         .cluster_delete(&call.context, &found.cluster.uuid)
         .await?;
-    Ok(StatusCode::NO_CONTENT)
+    let deleting = ClusterStatus::DeleteInProgress;
+    match accepted::change(&app, &found.cluster, deleting, None, message).await {
+        // Somebody else was faster.
+        Err(fault) if fault.status() == StatusCode::NOT_FOUND => Ok(StatusCode::NO_CONTENT),
+        accepted => accepted.map(|()| StatusCode::NO_CONTENT),
+    }
 }

@@ -1,7 +1,7 @@
 //! Node groups of a cluster: read from the database, changed by asking a conductor.
 //!
-//! A 202 or 204 means that the broker holds the request in a queue. A new group can be read as soon as its 202 was
-//! sent, as a new cluster can.
+//! A 202 or 204 means that the broker holds the request in a queue, and what it promises can be read: see
+//! [`accepted`].
 //!
 //! Where this differs from Magnum: an administrator changes the groups of every project, not only sees them; a
 //! change that the status of cluster or group does not allow is refused at once (409); the image of a new group has
@@ -13,10 +13,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use magnum_common::error::{Exception, Fault};
-use magnum_common::model::Cluster;
+use magnum_common::model::{Cluster, ClusterStatus};
 use serde_json::{Map, Value};
 
-use super::accepted::{self, AcceptedRow};
+use super::accepted;
 use crate::cloud::Named;
 use crate::faults::ApiFault;
 use crate::microversion::Version;
@@ -124,7 +124,7 @@ pub async fn create(
     let cluster = &found.cluster;
     check_ready(cluster)?;
     let new = rules::compose(&given, cluster, found.template.as_ref());
-    let (name, uuid) = (&new.group.name, &new.group.uuid);
+    let name = &new.group.name;
     if store::node_groups::has(&app.database, cluster.uuid.clone(), name.clone()).await? {
         return Err(Fault::new(
             Exception::NodeGroupAlreadyExists,
@@ -138,10 +138,11 @@ pub async fn create(
     rules::check_composed(&new)?;
     check_cloud(&app, &call, &given, &new).await?;
 
-    app.conductor
+    let message = app
+        .conductor
         .nodegroup_create(&call.context, cluster, &new)
         .await?;
-    accepted::wait(&app, AcceptedRow::NodeGroup(&cluster.uuid, uuid)).await;
+    accepted::change(&app, cluster, ClusterStatus::UpdateInProgress, None, message).await?;
     let view = views::node_group::created(&new, cluster, &call.base);
     Ok((StatusCode::ACCEPTED, Json(view)))
 }
@@ -199,9 +200,12 @@ pub async fn update(
     let after = change::change(&patch, &before, call.version)?;
     status::check(Change::NodeGroupUpdate, found.cluster.status)?;
     node_group::rules::check_updatable(&before)?;
-    app.conductor
+    let message = app
+        .conductor
         .nodegroup_update(&call.context, &found.cluster, &before, &after)
         .await?;
+    let updating = ClusterStatus::UpdateInProgress;
+    accepted::change(&app, &found.cluster, updating, Some((&before, updating)), message).await?;
     let view = views::node_group::full(&after, &found.cluster, &call.base, call.version);
     Ok((StatusCode::ACCEPTED, Json(view)))
 }
@@ -228,8 +232,12 @@ pub async fn delete(
         .into());
     }
     status::check(Change::NodeGroupDelete, found.cluster.status)?;
-    app.conductor
+    let message = app
+        .conductor
         .nodegroup_delete(&call.context, &found.cluster, &group)
         .await?;
+    let deleting = Some((&group, ClusterStatus::DeleteInProgress));
+    let updating = ClusterStatus::UpdateInProgress;
+    accepted::change(&app, &found.cluster, updating, deleting, message).await?;
     Ok(StatusCode::NO_CONTENT)
 }

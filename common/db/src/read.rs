@@ -18,6 +18,7 @@ pub mod key_pairs;
 pub mod node_groups;
 pub mod operations;
 pub mod page;
+pub mod pending_changes;
 pub mod records;
 pub mod tenancy;
 

@@ -354,6 +354,19 @@ diesel::table! {
 }
 
 diesel::table! {
+    /// Changes that were promised and that no conductor has recorded yet.
+    conductor_pending_change (message_id) {
+        message_id -> Text,
+        cluster_uuid -> Text,
+        cluster_status -> Text,
+        node_group_uuid -> Nullable<Text>,
+        node_group_status -> Nullable<Text>,
+        seen_at -> Nullable<Timestamp>,
+        expires_ms -> BigInt,
+    }
+}
+
+diesel::table! {
     /// Magnum's schema revision: one row.
     alembic_version (version_num) {
         version_num -> Text,
@@ -380,4 +393,5 @@ diesel::allow_tables_to_appear_in_same_query!(
     conductor_project,
     conductor_key_pool,
     conductor_cluster_trust,
+    conductor_pending_change,
 );

@@ -15,6 +15,7 @@ mod compare;
 mod differences;
 mod drivers;
 mod paging;
+mod promised;
 mod records;
 pub(crate) mod world;
 

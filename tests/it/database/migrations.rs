@@ -19,7 +19,7 @@ use magnum_tests::{TestDatabase, on_every_database};
 
 use magnum_tests::probe::{self, MAGNUM_TABLES};
 
-const OUR_TABLES: [&str; 11] = [
+const OUR_TABLES: [&str; 12] = [
     "conductor_cluster_driver",
     "conductor_cluster_health",
     "conductor_cluster_poll",
@@ -30,6 +30,7 @@ const OUR_TABLES: [&str; 11] = [
     "conductor_object_answer",
     "conductor_operation",
     "conductor_operation_event",
+    "conductor_pending_change",
     "conductor_project",
 ];
 
@@ -132,6 +133,7 @@ on_every_database! {
                 "applied 2026-11-22-110000_add_operation_trace",
                 "applied 2026-11-22-130000_add_driver_api_routes",
                 "applied 2026-11-23-000000_create_cluster_trust",
+                "applied 2026-11-23-100000_create_pending_change",
             ]
         );
         assert_eq!(db.run(|conn| probe::raw_rows(conn, "cluster")).await?, before);
@@ -263,7 +265,7 @@ on_every_database! {
         let (one, other) = tokio::join!(migrate::upgrade(&one), migrate::upgrade(&other));
         let mut lengths = [one?.len(), other?.len()];
         lengths.sort_unstable();
-        assert_eq!(lengths, [0, 11]);
+        assert_eq!(lengths, [0, 12]);
         Ok(())
     }
 
@@ -362,6 +364,66 @@ on_every_database! {
     }
 }
 
+on_every_database! {
+    async fn another_services_database_is_called_that_and_left_alone(database: TestDatabase) -> Result<()> {
+        let db = probe::open(&database).await?;
+        for statement in [
+            "CREATE TABLE alembic_version (version_num varchar(32) NOT NULL)",
+            "INSERT INTO alembic_version VALUES ('29e87d24a316')",
+            "CREATE TABLE access_token (id varchar(64))",
+        ] {
+            probe::execute(&db, statement).await?;
+        }
+        let section = section(&database);
+        let told = [
+            migrate::version(&section).await.map(drop).unwrap_err(),
+            migrate::upgrade(&section).await.map(drop).unwrap_err(),
+            migrate::stamp(&section, "head").await.map(drop).unwrap_err(),
+            migrate::check(&db).await.unwrap_err(),
+        ];
+        for error in told {
+            let error = error.to_string();
+            assert!(error.contains("another service's") && error.contains("29e87d24a316"), "{error}");
+        }
+        let stamp = db.run(|conn| probe::raw_rows(conn, "alembic_version")).await?;
+        assert_eq!(stamp.len(), 1, "{stamp:?}");
+        assert!(db.run(|conn| probe::columns(conn, "cluster")).await?.is_empty());
+        Ok(())
+    }
+}
+
+/// Nobody has said which database: a person must see which one was made.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_of_the_default_database_says_which_one_that_is() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let config = folder.path().join("magnum.conf");
+    std::fs::write(
+        &config,
+        format!(
+            "[DEFAULT]\nstate_path = {}\n[conductor]\njournal_key_file = {0}/key\n",
+            folder.path().display()
+        ),
+    )?;
+    let launch = Launch::program("magnum-db-manage")?
+        .config(&config)
+        .args(["upgrade"]);
+    let finished = launch.finish().await?;
+    assert!(finished.status.success(), "{}", finished.stderr);
+    let file = folder.path().join("magnum.sqlite");
+    let told = format!(
+        "[database] connection is the default, sqlite:///{}",
+        file.display()
+    );
+    assert!(finished.stderr.contains(&told), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("magnum.conf does not set it"),
+        "{}",
+        finished.stderr
+    );
+    assert!(file.exists());
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_creation_that_mysql_cut_short_is_taken_up_again() -> Result<()> {
     let database = TestDatabase::empty(magnum_tests::Backend::Mariadb).await?;
@@ -397,7 +459,7 @@ async fn asking_for_the_version_makes_no_file() -> Result<()> {
     let mut section = section(&database);
     section.connection = Secret::new(url.clone());
     let version = migrate::version(&section).await?;
-    assert_eq!((version.magnum, version.pending.len()), (None, 10));
+    assert_eq!((version.magnum, version.pending.len()), (None, 11));
     let path = url.strip_prefix("sqlite:///").unwrap_or_default();
     assert!(!path.is_empty() && !std::path::Path::new(path).exists(), "{path}");
     Ok(())

@@ -41,8 +41,10 @@ section! {
         /// Time limit, in seconds, for all look-ups of one request in Glance, Nova, Neutron, Cinder and Keystone
         /// together. A request that exceeds it gets 503.
         lookup_timeout: Duration as SecondsMinMillis<100> = Duration::from_secs(30), ours true;
-        /// Maximum time, in seconds, that a response waits for a conductor to accept the request, so that a new
-        /// cluster is readable as soon as the client has its response. 0: respond without waiting.
+        /// Maximum time, in seconds, that a response waits for a conductor to accept the request. A new cluster is
+        /// readable then, and a change shows as `*_IN_PROGRESS`. A change that no conductor has accepted by then is
+        /// shown all the same. 0: respond without waiting, as Magnum does; until a conductor has accepted a change,
+        /// the old status is shown.
         accept_wait: Duration as Seconds = Duration::from_secs(5), ours true;
         /// Time limit, in seconds, for the broker to confirm a published request. After it the client gets 503.
         publish_timeout: Duration as SecondsMinMillis<100> = Duration::from_secs(10), ours true;

@@ -80,6 +80,16 @@ pub fn list(conn: &mut AnyConnection, fresh: Duration) -> Result<Vec<AnnouncedDr
     Ok(rows.into_iter().map(AnnouncedDriver::from).collect())
 }
 
+/// Whether a conductor of ours has announced anything within `fresh`: then it, and not one of Magnum's alone, takes
+/// requests.
+///
+/// # Errors
+/// When the database fails.
+pub fn any(conn: &mut AnyConnection, fresh: Duration) -> Result<bool, DbError> {
+    let announced = conductor_driver::table.filter(conductor_driver::announced_ms.ge(before(fresh)));
+    Ok(diesel::select(diesel::dsl::exists(announced)).get_result(conn)?)
+}
+
 /// The database's time, that long ago.
 fn before(age: Duration) -> NowMs {
     now_plus_ms_expr(-i64::try_from(age.as_millis()).unwrap_or(i64::MAX))

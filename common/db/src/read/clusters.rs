@@ -228,6 +228,19 @@ fn filtered(filter: &Filter) -> Boxed<'static> {
     query
 }
 
+/// The uuids of all clusters of this name, in any project.
+///
+/// # Errors
+/// When the database fails.
+pub fn named(conn: &mut AnyConnection, name: &str) -> Result<Vec<String>, DbError> {
+    let found: Vec<Option<String>> = cluster::table
+        .filter(cluster::name.eq(name))
+        .select(cluster::uuid)
+        .order(cluster::id)
+        .load(conn)?;
+    Ok(found.into_iter().flatten().collect())
+}
+
 /// The names of those of these clusters that exist and have one.
 ///
 /// # Errors

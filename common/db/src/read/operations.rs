@@ -7,7 +7,7 @@ use diesel::prelude::*;
 
 use crate::schema::{conductor_operation, conductor_operation_event};
 use crate::{AnyConnection, DbError};
-use magnum_common::ids::ClusterUuid;
+use magnum_common::ids::{ClusterUuid, MessageId};
 
 use super::{SortDir, Tenancy};
 
@@ -59,6 +59,23 @@ pub struct OperationEvent {
     pub conductor: Option<String>,
     pub detail: Option<String>,
 }
+
+/// Whether a conductor has recorded this message: not (`None`), refused with a reason, or accepted (`Some(None)`).
+///
+/// # Errors
+/// When the database fails.
+pub fn refusal_of(conn: &mut AnyConnection, message: &MessageId) -> Result<Option<Option<String>>, DbError> {
+    use conductor_operation::dsl as op;
+    let found: Option<(String, Option<String>)> = op::conductor_operation
+        .filter(op::message_id.eq(message.as_str().to_owned()))
+        .select((op::state, op::reason))
+        .first(conn)
+        .optional()?;
+    Ok(found.map(|(state, reason)| (state == REFUSED).then(|| reason.unwrap_or_default())))
+}
+
+/// The state of an operation that no conductor was allowed to begin.
+const REFUSED: &str = "refused";
 
 /// Which part of the operations of a cluster, in the order in which they were accepted.
 #[derive(Debug, Clone, Copy)]

@@ -200,13 +200,10 @@ pub const CLUSTERS: &[Difference] = &[
         Refused(409, "Updating a cluster when status is"),
         &[
             "clusters_patch/x-state-create_in_progress/patch",
-            "clusters_patch/x-state-health-create_in_progress/patch",
             "clusters_patch/x-state-create_failed/patch",
             "clusters_patch/x-state-update_in_progress/patch",
-            "clusters_patch/x-state-health-update_in_progress/patch",
             "clusters_patch/x-state-update_failed/patch",
             "clusters_patch/x-state-delete_in_progress/patch",
-            "clusters_patch/x-state-health-delete_in_progress/patch",
             "clusters_patch/x-state-delete_failed/patch",
         ],
     ),
