@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`route`] | `GET /v1/clusters/{ident}/operations` tells the truth, to whom it may, for as long as it is known |
 //! | [`queries`] | a page of it costs the same queries, however much it shows |
+//! | `operations_list` | `operations list` shows those that are meant, and goes on |
 //! | [`ui`] | `/ui` shows it to people, in a real browser, whatever names and reasons hold |
 //! | `config_dialect` | our configuration is read as the real oslo.config reads it |
 //! | `documents` | every command in a document works |
@@ -14,6 +15,7 @@
 mod config_dialect;
 mod documents;
 mod drivers;
+mod operations_list;
 mod queries;
 mod route;
 mod status_command;

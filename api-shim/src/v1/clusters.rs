@@ -1,7 +1,7 @@
 //! Clusters: read from the database, changed by asking a conductor.
 //!
 //! A 202 or 204 means that the broker holds the request in a queue, and what it promises can be read: see
-//! [`accepted`]. A health is written here, without a conductor.
+//! `accepted.rs`. A health is written here, without a conductor.
 //!
 //! Where this differs from Magnum: a change that the cluster's status does not allow is refused at once (409),
 //! not dropped by the conductor later; a template that its owner has hidden meanwhile does not hide the cluster.

@@ -1,7 +1,7 @@
 //! Node groups of a cluster: read from the database, changed by asking a conductor.
 //!
 //! A 202 or 204 means that the broker holds the request in a queue, and what it promises can be read: see
-//! [`accepted`].
+//! `accepted.rs`.
 //!
 //! Where this differs from Magnum: an administrator changes the groups of every project, not only sees them; a
 //! change that the status of cluster or group does not allow is refused at once (409); the image of a new group has

@@ -36,7 +36,7 @@ enum Command {
         /// Only the newest is possible: head, or its name
         #[arg(default_value = "head")]
         revision: String,
-        /// Does not ask, at a terminal, whether the default of [database] connection is meant
+        /// Does not ask, at a terminal, whether the default of `[database] connection` is meant
         #[arg(long)]
         yes: bool,
     },
