@@ -1,10 +1,13 @@
 //! Whether a conductor has accepted a change, and what is shown of one that none has accepted yet.
 //!
 //! A conductor of ours records each change in the journal, under the id of its message. One of Magnum's leaves no trace
-//! but in the cluster's row, which is in progress or has another time of its last change then.
+//! but in the cluster's row, which is in progress or has another time of its last change then; a change that begins and
+//! ends in the second of the one before leaves none. So nothing is shown beside the rows while one of Magnum's is up.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use magnum_common::clock;
 use magnum_common::ids::MessageId;
 use magnum_common::model::{Cluster, ClusterStatus, NodeGroup};
 use magnum_db::read::pending_changes::PendingChange;
@@ -72,7 +75,8 @@ fn is_in_progress(status: Option<ClusterStatus>) -> bool {
     status.is_some_and(ClusterStatus::is_in_progress)
 }
 
-/// Has everybody be shown `change` from now on, until a conductor has the message; for at most `lasts`.
+/// Has everybody be shown `change` from now on, until a conductor has the message; for at most `lasts`. `false`: a
+/// conductor of Magnum's is up, and the rows are shown as they are.
 ///
 /// # Errors
 /// The database failed: see [`StoreError`].
@@ -82,13 +86,34 @@ pub async fn show(
     before: Cluster,
     change: PendingChange,
     lasts: Duration,
-) -> Result<(), StoreError> {
+    announced_within: Duration,
+) -> Result<bool, StoreError> {
     reading(database, move |connection| {
-        Ok(write::pending_changes::insert(
-            connection, &message, &before, &change, lasts,
-        )?)
+        if magnums_conductor_is_up(connection, announced_within)? {
+            return Ok(false);
+        }
+        write::pending_changes::insert(connection, &message, &before, &change, lasts)?;
+        Ok(true)
     })
     .await
+}
+
+/// Whether a conductor reports itself on a host where none of ours has announced its drivers.
+fn magnums_conductor_is_up(connection: &mut AnyConnection, within: Duration) -> Result<bool, StoreError> {
+    let ours: BTreeSet<String> = announced_drivers::list(connection, within)?
+        .into_iter()
+        .map(|driver| driver.host)
+        .collect();
+    let (now, within) = (
+        clock::row_now(),
+        i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
+    );
+    let services = read::records::services(connection)?;
+    Ok(services.iter().any(|service| {
+        service.binary.as_deref() == Some("magnum-conductor")
+            && service.host.as_ref().is_some_and(|host| !ours.contains(host))
+            && service.is_up(now, within)
+    }))
 }
 
 /// Shows pending changes in a cluster. A deletion hides whatever else goes on.

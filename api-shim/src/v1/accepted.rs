@@ -34,7 +34,7 @@ pub(super) async fn new_cluster(app: &App, uuid: &ClusterUuid) -> bool {
 }
 
 /// Waits until a conductor has accepted the change that `message` asks for; else has everybody be shown `status` in the
-/// cluster and in the group that it is about.
+/// cluster and in the group that it is about, unless a conductor of Magnum's may have it.
 ///
 /// # Errors
 /// A conductor has refused the change since the cluster was read: 409 with its reason, or 404 when the cluster is gone.
@@ -70,21 +70,26 @@ pub(super) async fn change(
 }
 
 async fn show(app: &App, cluster: &Cluster, change: PendingChange, message: MessageId) {
-    tracing::warn!(
-        { field::CLUSTER } = %cluster.uuid,
-        { field::NODE_GROUP } = change.node_group.as_ref().map(|(uuid, _)| tracing::field::display(uuid)),
-        waited_ms = u64::try_from(app.accept_wait.as_millis()).unwrap_or(u64::MAX),
-        "no conductor has accepted the request yet; it will be carried out when one does"
-    );
+    let group = change.node_group.clone().map(|(uuid, _)| uuid);
     let shown = acceptance::show(
         &app.database,
         message,
         cluster.clone(),
         change,
         app.reservation_timeout,
+        app.service_down_time,
     );
-    if let Err(error) = shown.await {
-        tracing::warn!(%error, "the cluster shows its old status until a conductor has accepted the change");
+    match shown.await {
+        Ok(true) => tracing::warn!(
+            { field::CLUSTER } = %cluster.uuid,
+            { field::NODE_GROUP } = group.as_ref().map(tracing::field::display),
+            waited_ms = u64::try_from(app.accept_wait.as_millis()).unwrap_or(u64::MAX),
+            "no conductor has accepted the request yet; it will be carried out when one does"
+        ),
+        Ok(false) => {}
+        Err(error) => {
+            tracing::warn!(%error, "the cluster shows its old status until a conductor has accepted the change");
+        }
     }
 }
 

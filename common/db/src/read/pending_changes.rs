@@ -40,15 +40,23 @@ pub fn of_clusters(
     type Row = (String, String, Option<String>, Option<String>);
     let mut found = Vec::new();
     for part in clusters.chunks(MOST_BINDS) {
-        let uuids: Vec<&str> = part.iter().map(ClusterUuid::as_str).collect();
-        let rows: Vec<Row> = pending::table
+        let mut query = pending::table
             .inner_join(cluster::table.on(cluster::uuid.eq(pending::cluster_uuid.nullable())))
-            .filter(pending::cluster_uuid.eq_any(uuids))
             .filter(pending::expires_ms.gt(now_ms_expr(conn)))
             .filter(pending::seen_at.eq(sql::<Nullable<Timestamp>>(
                 "COALESCE(cluster.updated_at, cluster.created_at)",
             )))
             .filter(sql::<Bool>(NOT_RECORDED))
+            .into_boxed();
+        query = match part {
+            // A statement with `IN` is prepared anew each time, since there is one for every number of values.
+            [one] => query.filter(pending::cluster_uuid.eq(one.to_string())),
+            many => {
+                let uuids: Vec<String> = many.iter().map(ToString::to_string).collect();
+                query.filter(pending::cluster_uuid.eq_any(uuids))
+            }
+        };
+        let rows: Vec<Row> = query
             .select((
                 pending::cluster_uuid,
                 pending::cluster_status,
