@@ -1,7 +1,7 @@
 //! Checks of the database and of the key file.
 
 use crate::seal::{JournalKey, SealError};
-use magnum_config::{KeyType, Settings};
+use magnum_config::{DatabaseSection, KeyType, Settings};
 use magnum_db::migrate::{self, HEAD, Revision};
 use magnum_db::{Database, DatabaseUrl, DbError, PoolOptions};
 
@@ -20,7 +20,12 @@ pub(super) struct DatabaseCheck {
 /// Checks that the database responds and has all tables, and reads its content.
 pub(super) async fn database(settings: &Settings) -> DatabaseCheck {
     let mut finding = Finding::of("Database");
-    let version = match migrate::version(&settings.database).await {
+    // A person waits for the result.
+    let once = DatabaseSection {
+        max_retries: 1,
+        ..settings.database.clone()
+    };
+    let version = match migrate::version(&once).await {
         Ok(version) => version,
         Err(error) => {
             finding.fail(format!("[database] connection: {error}"));
