@@ -8,6 +8,7 @@
 //! [`Api::reload`] applies what can change while the API runs.
 
 mod assembly;
+mod start_report;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use magnum_config::Settings;
 use magnum_db::Database;
 use magnum_openstack::ServiceError;
 use magnum_rpc::Transport;
+use magnum_service::StartReport;
 use tokio::task::JoinHandle;
 
 use self::assembly::{Probes, admin_service, app_state, connection_limits, public_service};
@@ -149,6 +151,11 @@ impl Api {
     /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What it has reached, and as whom: asked when it is polled, and safe to be given up.
+    pub fn start_report(&self, settings: &Settings) -> impl Future<Output = StartReport> + Send + use<> {
+        start_report::of(Arc::clone(&self.app), settings.clone())
     }
 
     /// The address of the admin interface, if there is one.

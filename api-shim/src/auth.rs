@@ -85,6 +85,17 @@ impl Authenticator {
         }
     }
 
+    /// As whom Keystone is asked about tokens, and where it is; `None` where it is not asked.
+    ///
+    /// # Errors
+    /// Keystone is away, broken, or does not let the service user in.
+    pub async fn service_user(&self) -> Result<Option<String>, ServiceError> {
+        match self {
+            Self::Noauth { .. } => Ok(None),
+            Self::Keystone(strategy) => strategy.service_user().await.map(Some),
+        }
+    }
+
     /// Who sends a request.
     ///
     /// # Errors

@@ -122,6 +122,8 @@ async fn serve(settings: &Settings, socket: Option<TcpListener>, config: &Config
     };
     let (api, transport) = started?;
     systemd::ready();
+    let report = api.start_report(settings);
+    tokio::spawn(async move { report.await.log() });
     while signals.asked().await == Asked::Reload {
         systemd::reloading();
         reload(&api, config).await;

@@ -9,6 +9,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use magnum_common::context::RequestContext;
+use magnum_common::error::Exception;
 use magnum_common::model::{Cluster, ClusterTemplate};
 use magnum_config::Settings;
 use magnum_db::Database;
@@ -123,6 +125,37 @@ impl DriverCatalog {
                 },
             },
         })
+    }
+
+    /// Name and version of each driver, with the cluster types that it builds.
+    ///
+    /// # Errors
+    /// The database failed: see [`StoreError`].
+    pub async fn names(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.registry().await?.iter().map(DriverInfo::shown).collect())
+    }
+
+    /// The same refusal, for an administrator with the drivers that there are: who is asked for help by a tenant looks
+    /// here first. Tenants are not told what runs.
+    pub async fn explained(&self, error: StoreError, context: &RequestContext) -> StoreError {
+        let StoreError::Refused(mut fault) = error else {
+            return error;
+        };
+        let about_drivers = [
+            Exception::ClusterTypeNotSupported,
+            Exception::ClusterDriverNotSupported,
+        ];
+        if context.is_admin() && about_drivers.contains(&fault.exception) {
+            match self.names().await {
+                Ok(drivers) if drivers.is_empty() => fault.message.push_str(
+                    " No conductor has announced a driver; `magnum-status upgrade check` on its host says why.",
+                ),
+                Ok(drivers) => fault.message.push_str(&format!(" Drivers: {}.", drivers.join("; "))),
+                // The refusal is told all the same.
+                Err(error) => tracing::debug!(%error, "the drivers cannot be named"),
+            }
+        }
+        StoreError::Refused(fault)
     }
 
     async fn registry(&self) -> Result<Registry, StoreError> {

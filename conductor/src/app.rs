@@ -4,6 +4,7 @@
 //! open.rs    database and its revision, journal key, drivers, broker, admin address: what may be missing
 //! wire.rs    the handles that parts share, each made once
 //! spawn.rs   the parts as tasks, in order
+//! start_report.rs  what was reached, and as whom
 //! parts.rs   running tasks: watched, and stopped in reverse
 //! ```
 //!
@@ -18,6 +19,7 @@ mod open;
 mod parts;
 mod reload;
 mod spawn;
+mod start_report;
 mod wire;
 
 use std::sync::Arc;
@@ -28,12 +30,14 @@ use magnum_config::Settings;
 use magnum_db::{Database, DbError};
 use magnum_driver_api::GuardProgram;
 use magnum_rpc::{Transport, TransportError};
+use magnum_service::StartReport;
 use magnum_telemetry::field;
 use tokio::sync::watch;
 
 use self::open::Resources;
 use self::parts::Parts;
 pub use self::reload::Reload;
+use self::start_report::Reached;
 use self::wire::Handles;
 use crate::metric_definitions as metric;
 
@@ -124,6 +128,17 @@ impl Conductor {
     /// The way to make it read its drivers again.
     pub fn reload(&self) -> Reload {
         self.reload.clone()
+    }
+
+    /// What it has reached, and as whom: asked when it is polled, and safe to be given up.
+    pub fn start_report(&self, settings: &Settings) -> impl Future<Output = StartReport> + Send + use<> {
+        let reached = Reached {
+            settings: settings.clone(),
+            transport: Arc::clone(&self.transport),
+            cloud: self.reload.services.cloud.clone(),
+            drivers: self.reload.registry.clone(),
+        };
+        reached.report()
     }
 
     /// Waits until it takes messages: as long as the broker takes. `false`: it never will.

@@ -129,6 +129,14 @@ impl Tokens {
         }
     }
 
+    /// As whom Keystone is asked about tokens, and where it is.
+    ///
+    /// # Errors
+    /// Keystone is away, broken, or does not let the service user in.
+    pub async fn service_user(&self) -> Result<String, ServiceError> {
+        self.keystone.identity().await
+    }
+
     /// The identity that the token stands for; `None` when it is not valid. With `expired_too` a token that was valid
     /// until it expired is.
     ///

@@ -99,6 +99,14 @@ impl Strategy {
         })
     }
 
+    /// As whom Keystone is asked about tokens, and where it is.
+    ///
+    /// # Errors
+    /// Keystone is away, broken, or does not let the service user in.
+    pub async fn service_user(&self) -> Result<String, ServiceError> {
+        self.tokens.service_user().await
+    }
+
     /// Who sends a request.
     ///
     /// # Errors

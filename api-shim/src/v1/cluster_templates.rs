@@ -9,6 +9,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode, header};
+use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::TemplateUuid;
 use magnum_common::model::ClusterTemplate;
@@ -132,7 +133,7 @@ pub async fn create(
     let inquiry = app.cloud.inquire(&call.context);
     let named = Named::by_template(&template);
     let (image, found) = tokio::join!(image_of(&inquiry, &template), inquiry.look_up(&named));
-    resolve_driver(&app, &mut template, &image?).await?;
+    resolve_driver(&app, &call.context, &mut template, &image?).await?;
     found.check_existence()?;
     check_root_disks(&app, &found, &template)?;
 
@@ -182,6 +183,7 @@ fn check_root_disks(app: &App, found: &Findings, template: &ClusterTemplate) -> 
 /// Gives the template the driver that will build from it, and the distribution it was chosen for.
 async fn resolve_driver(
     app: &App,
+    context: &RequestContext,
     template: &mut ClusterTemplate,
     image: &ImageProperties,
 ) -> Result<(), ApiFault> {
@@ -190,7 +192,10 @@ async fn resolve_driver(
         server_type: template.server_type.as_deref().unwrap_or_default(),
         coe: template.coe.as_deref().unwrap_or_default(),
     };
-    let resolved = app.drivers.resolve(&request, image).await?;
+    let resolved = match app.drivers.resolve(&request, image).await {
+        Ok(resolved) => resolved,
+        Err(error) => return Err(app.drivers.explained(error, context).await.into()),
+    };
     template.driver = Some(resolved.driver.name);
     template.cluster_distro = Some(resolved.cluster_type.os);
     Ok(())
@@ -264,7 +269,7 @@ async fn apply(
             // What the new image names goes before what was chosen for the old one.
             after.driver = None;
         }
-        resolve_driver(app, &mut after, &image).await?;
+        resolve_driver(app, &call.context, &mut after, &image).await?;
     }
     found.check_existence()?;
     check_root_disks(app, &found, &after)?;

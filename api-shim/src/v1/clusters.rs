@@ -122,10 +122,14 @@ pub async fn create(
     let new = cluster::create::compose(&given, &template, &call.context);
     let inquiry = app.cloud.inquire(&call.context);
     let image_driver = image_driver(&inquiry, &template).await?;
-    let resolved = app
+    let resolved = match app
         .drivers
         .resolve_stored(&template, image_driver.as_deref())
-        .await?;
+        .await
+    {
+        Ok(resolved) => resolved,
+        Err(error) => return Err(app.drivers.explained(error, &call.context).await.into()),
+    };
     cluster::create::check_composed(&new, &template)?;
     resolved.driver.master_size.check(new.master_count)?;
     if let Err(fault) = check_use(&app, &call, &inquiry, &new, &template).await {

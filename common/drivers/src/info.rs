@@ -173,6 +173,12 @@ impl DriverInfo {
     pub fn provides(&self, cluster_type: &ClusterType) -> bool {
         self.cluster_types.contains(cluster_type)
     }
+
+    /// Name, version and what it builds, for people.
+    pub fn shown(&self) -> String {
+        let types: Vec<String> = self.cluster_types.iter().map(ToString::to_string).collect();
+        format!("{self} for {}", types.join(", "))
+    }
 }
 
 impl fmt::Display for DriverInfo {

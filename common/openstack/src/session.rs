@@ -25,6 +25,8 @@ struct Token {
     catalog: Value,
     /// Of a token whose scope is a domain.
     domain: Option<String>,
+    /// Whose it is, for people.
+    identity: String,
 }
 
 /// A user's session: the service user's is one for a process.
@@ -69,6 +71,16 @@ impl Session {
     /// The session cannot be opened.
     pub async fn domain_id(&self) -> Result<Option<String>, ServiceError> {
         Ok(self.token(None).await?.domain.clone())
+    }
+
+    /// Logs in where that was not done yet, and says as whom and where, such as `magnum of project service at
+    /// http://keystone:5000/v3`.
+    ///
+    /// # Errors
+    /// The session cannot be opened.
+    pub async fn identity(&self) -> Result<String, ServiceError> {
+        let identity = self.token(None).await?.identity.clone();
+        Ok(format!("{identity} at {}", self.credentials.keystone))
     }
 
     /// Sends a request to a service as the session's user; a rejected token is renewed once.
@@ -156,6 +168,36 @@ impl Session {
             ends: ends.into(),
             catalog: document["token"]["catalog"].clone(),
             domain: document["token"]["domain"]["id"].as_str().map(str::to_owned),
+            identity: identity(&document["token"]),
         })
+    }
+}
+
+/// Whose token it is, and of which project or domain.
+fn identity(token: &Value) -> String {
+    let name = |what: &str| {
+        let named = &token[what]["name"];
+        named.as_str().or_else(|| token[what]["id"].as_str())
+    };
+    let user = name("user").unwrap_or("somebody");
+    let scope = ["project", "domain"]
+        .into_iter()
+        .find_map(|scope| name(scope).map(|name| format!(" of {scope} {name}")));
+    format!("{user}{}", scope.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_identity_is_shown_by_names_where_there_are_any() {
+        let token = json!({"user": {"id": "1", "name": "magnum"}, "project": {"id": "2", "name": "service"}});
+        assert_eq!(identity(&token), "magnum of project service");
+        let token = json!({"user": {"id": "1"}, "domain": {"id": "d"}});
+        assert_eq!(identity(&token), "1 of domain d");
+        assert_eq!(identity(&json!({"user": {"name": "magnum"}})), "magnum");
     }
 }

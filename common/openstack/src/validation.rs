@@ -139,6 +139,14 @@ impl Keystone {
         })
     }
 
+    /// Logs the service user in where that was not done yet, and says as whom and where.
+    ///
+    /// # Errors
+    /// Keystone is away, broken, or does not let the service user in.
+    pub async fn identity(&self) -> Result<String, ServiceError> {
+        self.session.identity().await
+    }
+
     /// The token's document as Keystone's text, `{"token": …}`; `None` when the token is not valid. With
     /// `expired_too` one that was valid until it expired is, too, for as long as Keystone remembers it.
     ///

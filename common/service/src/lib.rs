@@ -1,4 +1,5 @@
-//! What a service has to do with the system that runs it: signals, and what systemd is told.
+//! What a service has to do with the system and the person that run it: signals, what systemd is told, and what it says
+//! that it has reached at its start.
 //!
 //! | signal | asks for |
 //! |---|---|
@@ -12,5 +13,7 @@
 pub mod systemd;
 
 mod signals;
+mod start_report;
 
 pub use self::signals::{Asked, SignalError, Signals};
+pub use self::start_report::StartReport;

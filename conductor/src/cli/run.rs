@@ -48,6 +48,8 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     };
     let mut conductor = started?;
     systemd::ready();
+    let report = conductor.start_report(settings);
+    tokio::spawn(async move { report.await.log() });
     let reload = conductor.reload();
     let failed = loop {
         tokio::select! {
