@@ -3,6 +3,7 @@
 pub mod config_dump;
 pub mod db_manage;
 pub mod dead_letters;
+mod doctor;
 pub mod driver_manage;
 pub mod operations;
 pub mod run;
@@ -37,6 +38,12 @@ enum Command {
     Operations(operations::OperationsArgs),
     /// Look at messages that were set aside, put them back, or throw them away
     DeadLetters(dead_letters::DeadLettersArgs),
+    /// Look at the installation: what is up, what is stuck and why, what to do next
+    #[command(
+        long_about = "Looks at a running installation: what is up, what is stuck and why, what to do next. Changes \
+        nothing.\n\nExit codes: 0 all is well, 1 look at it, 2 something is broken."
+    )]
+    Doctor(doctor::DoctorArgs),
     /// The guard of a driver's program: started by the conductor itself.
     #[command(name = guard::SUB_COMMAND, hide = true)]
     Guard(GuardArgs),
@@ -65,6 +72,14 @@ pub fn main(arguments: Arguments) -> ExitCode {
         Some(Command::DeadLetters(args)) => at_terminal(&arguments.config, async |settings| {
             dead_letters::run(settings, args).await
         }),
+        Some(Command::Doctor(args)) => {
+            match at_terminal(&arguments.config, async |settings| {
+                doctor::run(settings, &args).await
+            }) {
+                Ok(code) => return code,
+                Err(error) => Err(error),
+            }
+        }
         Some(Command::Guard(args)) => {
             return guard::run(&args, std::process::Stdio::inherit()).into();
         }
@@ -80,10 +95,10 @@ pub fn main(arguments: Arguments) -> ExitCode {
 }
 
 /// Runs what an operator asked for and waits for.
-fn at_terminal(
+fn at_terminal<T>(
     config: &ConfigArgs,
-    work: impl AsyncFnOnce(&Settings) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+    work: impl AsyncFnOnce(&Settings) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let loaded = Settings::load(config)?;
     telemetry::warnings_on_terminal();
     tokio::runtime::Builder::new_current_thread()

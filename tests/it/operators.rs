@@ -9,10 +9,12 @@
 //! | [`ui`] | `/ui` shows it to people, in a real browser, whatever names and reasons hold |
 //! | `config_dialect` | our configuration is read as the real oslo.config reads it |
 //! | `documents` | every command in a document works |
+//! | `doctor` | `magnum-conductor doctor` names what is stuck, why, and what to do |
 //! | `drivers` | `magnum-driver-manage`: a new driver, mistakes told by line, the list |
 //! | `status_command` | `magnum-status upgrade check` says what is broken |
 
 mod config_dialect;
+mod doctor;
 mod documents;
 mod drivers;
 mod operations_list;

@@ -229,11 +229,11 @@ impl RpcClient {
             return Ok(());
         }
         let queue = self.addressing.names.topic_queue();
-        match timeout_at(deadline, self.transport.has_consumer(queue)).await {
-            Ok(Ok(false)) => Err(CallError::NoConductor {
+        match timeout_at(deadline, self.transport.queue(queue)).await {
+            Ok(Ok(state)) if state.is_none_or(|state| state.consumers == 0) => Err(CallError::NoConductor {
                 queue: queue.to_owned(),
             }),
-            Ok(Ok(true) | Err(_)) | Err(_) => Ok(()),
+            Ok(Ok(_) | Err(_)) | Err(_) => Ok(()),
         }
     }
 

@@ -68,7 +68,7 @@ pub use reply::{ReplyContent, WireReply};
 pub use request::{Malformed, ReplyAddress, Request, WireRequest};
 pub use target::{Names, Route, Target, direct, new_server_id, reply_queue};
 pub use topology::{Argument, Declaration, Exchange, ExchangeKind, Queue};
-pub use transport::{ConsumerControl, Health, ListenSpec, Listener, Transport};
+pub use transport::{ConsumerControl, Health, ListenSpec, Listener, QueueState, Transport};
 pub use url::{BrokerHost, RabbitUrl, TransportUrl, UrlError};
 pub use wire_format::WireFormat;
 

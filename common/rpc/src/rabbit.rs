@@ -39,7 +39,7 @@ use super::error::{PublishError, TransportError};
 use super::gone::GoneCallers;
 use super::message::OutgoingMessage;
 use super::options::RabbitOptions;
-use super::transport::{Health, ListenSpec, Listener, Transport};
+use super::transport::{Health, ListenSpec, Listener, QueueState, Transport};
 use super::url::RabbitUrl;
 
 pub use self::declare::{create, has_code, option_to_align};
@@ -121,11 +121,11 @@ impl Transport for RabbitTransport {
         self.sender.reach().await
     }
 
-    async fn has_consumer(&self, queue: &str) -> Result<bool, PublishError> {
+    async fn queue(&self, name: &str) -> Result<Option<QueueState>, PublishError> {
         if self.stop.is_cancelled() {
             return Err(PublishError::Disconnected("the transport is closed".to_owned()));
         }
-        self.sender.has_consumer(queue).await
+        self.sender.queue(name).await
     }
 
     fn health(&self) -> Health {

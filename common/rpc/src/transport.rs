@@ -40,8 +40,8 @@ pub trait Transport: Send + Sync {
     /// long as a broker that hangs.
     async fn reach(&self) -> Result<(), PublishError>;
 
-    /// Whether anybody takes messages from a queue right now; nobody does from one that is not there.
-    async fn has_consumer(&self, queue: &str) -> Result<bool, PublishError>;
+    /// What is in a queue right now, and who takes it; `None` when there is no such queue.
+    async fn queue(&self, name: &str) -> Result<Option<QueueState>, PublishError>;
 
     /// What is known about the connections right now.
     fn health(&self) -> Health;
@@ -61,6 +61,15 @@ pub struct ListenSpec {
     pub default_prefetch: u16,
     /// A queue of this process, deleted when the listener stops.
     pub delete_at_stop: Option<String>,
+}
+
+/// A queue as the broker counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueState {
+    /// Messages that no consumer has got yet.
+    pub messages: u32,
+    /// Those who take them.
+    pub consumers: u32,
 }
 
 /// State of the connections, for health checks.

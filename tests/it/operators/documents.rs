@@ -54,6 +54,11 @@ const HOW: &[(&str, How)] = &[
     ("magnum-conductor", Service),
     ("magnum-api", Service),
     ("magnum-conductor operations list", AsWritten),
+    // docs/OPERATIONS.md. What it finds in the documents' installation depends on what was run there before.
+    (
+        "magnum-conductor doctor",
+        As("magnum-conductor doctor; [ $? -le 2 ]"),
+    ),
     // docs/DURABILITY.md
     ("magnum-conductor dead-letters list", AsWritten),
     ("magnum-conductor dead-letters requeue --all", AsWritten),

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::message::{OutgoingMessage, RawMessage};
 use crate::topology::{Declaration, ExchangeKind};
+use crate::transport::QueueState;
 use magnum_telemetry::trace::TraceContext;
 
 /// Names a consumer of this broker.
@@ -104,12 +105,15 @@ impl Broker {
         }
     }
 
-    /// Whether anybody consumes from the queue.
-    pub(super) fn has_consumer(&self, queue: &str) -> bool {
-        self.lock()
-            .consumers
-            .values()
-            .any(|consumer| consumer.queue == queue)
+    /// What is in a queue, and who consumes from it.
+    pub(super) fn queue(&self, name: &str) -> Option<QueueState> {
+        let state = self.lock();
+        let consumers = state.consumers.values().filter(|consumer| consumer.queue == name);
+        let queue = state.queues.get(name)?;
+        Some(QueueState {
+            messages: u32::try_from(queue.messages.len()).unwrap_or(u32::MAX),
+            consumers: u32::try_from(consumers.count()).unwrap_or(u32::MAX),
+        })
     }
 
     /// Puts a message into every queue it routes to. Tells whether there was one.

@@ -14,7 +14,7 @@ use crate::gone::GoneCallers;
 use crate::message::OutgoingMessage;
 use crate::options::RabbitOptions;
 use crate::topology::Declaration;
-use crate::transport::{Health, ListenCommand, ListenSpec, Listener, Transport};
+use crate::transport::{Health, ListenCommand, ListenSpec, Listener, QueueState, Transport};
 
 pub(super) struct FakeTransport {
     broker: Arc<Broker>,
@@ -81,9 +81,9 @@ impl Transport for FakeTransport {
         Ok(())
     }
 
-    async fn has_consumer(&self, queue: &str) -> Result<bool, PublishError> {
+    async fn queue(&self, name: &str) -> Result<Option<QueueState>, PublishError> {
         self.reach().await?;
-        Ok(self.broker.has_consumer(queue))
+        Ok(self.broker.queue(name))
     }
 
     fn health(&self) -> Health {

@@ -21,6 +21,7 @@ use super::open::{Opener, explain, short};
 use crate::error::PublishError;
 use crate::message::OutgoingMessage;
 use crate::topology::Declaration;
+use crate::transport::QueueState;
 
 /// Messages in flight at once. Beyond it publishers wait for each other.
 const CHANNELS: usize = 64;
@@ -126,8 +127,8 @@ impl Sender {
     }
 
     /// Asks the broker, on a channel of its own: a queue that is not there closes it.
-    pub(super) async fn has_consumer(&self, queue: &str) -> Result<bool, PublishError> {
-        let name = short(queue).map_err(PublishError::Encode)?;
+    pub(super) async fn queue(&self, name: &str) -> Result<Option<QueueState>, PublishError> {
+        let name = short(name).map_err(PublishError::Encode)?;
         let live = self.live().await?;
         let passive = QueueDeclareOptions {
             passive: true,
@@ -139,10 +140,13 @@ impl Sender {
                 .queue_declare(name, passive, FieldTable::default())
                 .await?;
             channel.close(200, "OK".into()).await?;
-            Ok(found.consumer_count() > 0)
+            Ok(Some(QueueState {
+                messages: found.message_count(),
+                consumers: found.consumer_count(),
+            }))
         };
         match asked.await {
-            Err(error) if has_code(&error, &AMQPSoftError::NOTFOUND) => Ok(false),
+            Err(error) if has_code(&error, &AMQPSoftError::NOTFOUND) => Ok(None),
             asked => asked.map_err(|error: lapin::Error| PublishError::Disconnected(explain(&error))),
         }
     }
