@@ -84,10 +84,14 @@ def library(user, project, call, args=(), kwargs=None):
 
 def sdk(user, project, call, args=(), kwargs=None):
     """A method of openstacksdk's proxy of this service, such as `get_cluster`. Generators are read to their end. An
-    argument {"found": "find_cluster", "name": ...} is what that method finds: updates need the whole object."""
+    argument {"found": "find_cluster", "name": ...} is what that method finds: updates need the whole object. `microversions`
+    is what keystoneauth discovers below the proxy."""
     import openstack
     cloud = openstack.connection.Connection(session=session(user, project), region_name=REGION)
     proxy = cloud.container_infrastructure_management
+    if call == 'microversions':
+        data = proxy.get_endpoint_data()
+        return [list(data.min_microversion or ()), list(data.max_microversion or ())]
     args = [getattr(proxy, one['found'])(one['name'], ignore_missing=False) if isinstance(one, dict) else one
             for one in args]
     found = getattr(proxy, call)(*args, **(kwargs or {}))

@@ -1,4 +1,7 @@
 //! Version discovery: `/` and `/v1`.
+//!
+//! Differs from Magnum: `/v1` has the list of versions as well. Clients that ask a version's own document for its
+//! microversions find them there (keystoneauth, gophercloud).
 
 use serde_json::{Map, Value, json};
 
@@ -10,13 +13,17 @@ pub fn versions(base: &str) -> Value {
     json!({
         "name": "OpenStack Magnum API",
         "description": "Magnum is an OpenStack project which aims to provide container cluster management.",
-        "versions": [{
-            "id": "v1",
-            "links": [{"href": format!("{base}/v1/"), "rel": "self"}],
-            "status": "CURRENT",
-            "max_version": Version::MAX.to_string(),
-            "min_version": Version::MIN.to_string(),
-        }],
+        "versions": [version(base)],
+    })
+}
+
+fn version(base: &str) -> Value {
+    json!({
+        "id": "v1",
+        "links": [{"href": format!("{base}/v1/"), "rel": "self"}],
+        "status": "CURRENT",
+        "max_version": Version::MAX.to_string(),
+        "min_version": Version::MIN.to_string(),
     })
 }
 
@@ -58,5 +65,6 @@ pub fn v1(base: &str) -> Value {
         "credentials".into(),
         json!(links::pair(base, "credentials/".to_owned())),
     );
+    document.insert("versions".into(), json!([version(base)]));
     Value::Object(document)
 }

@@ -130,6 +130,10 @@ async fn magnumclient_as_a_library_works_for_permitted_users() -> Result<()> {
 async fn openstacksdk_works_for_permitted_users() -> Result<()> {
     let mut client = Calls::start(Sdk).await?;
     let none = json!({});
+    let microversions = client
+        .call(ANNA, "microversions", json!([]), none.clone())
+        .await?;
+    ensure!(microversions == json!([[1, 1], [1, 16]]), "{microversions}");
     let found = |kind: &str, name: &str| json!([{"found": kind, "name": name}]);
     client
         .call(ANNA, "create_cluster_template", json!([]), template("small"))
