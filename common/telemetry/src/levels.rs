@@ -71,6 +71,14 @@ impl<S: Subscriber> Filter<S> for Levels {
     }
 }
 
+/// What a person at a terminal is shown: warnings, and of libraries no more than a log has.
+pub(super) fn at_terminal() -> Targets {
+    let quiet = QUIET
+        .iter()
+        .map(|(target, level)| (*target, (*level).min(LevelFilter::WARN)));
+    Targets::new().with_default(LevelFilter::WARN).with_targets(quiet)
+}
+
 fn targets(options: &DefaultSection) -> Targets {
     let base = if options.debug {
         LevelFilter::DEBUG
@@ -124,6 +132,14 @@ mod tests {
             default_log_levels: levels,
             ..DefaultSection::default()
         }
+    }
+
+    #[test]
+    fn a_terminal_shows_warnings_and_nothing_of_libraries_that_return_their_failures() {
+        let filter = at_terminal();
+        assert!(filter.would_enable("magnum_rpc::rabbit", &Level::WARN));
+        assert!(!filter.would_enable("magnum_rpc::rabbit", &Level::INFO));
+        assert!(!filter.would_enable("lapin::channel", &Level::ERROR));
     }
 
     #[test]

@@ -109,14 +109,14 @@ pub fn reload_levels(settings: &Settings) {
 /// For commands at a terminal: warnings go to standard error as plain lines (a server that does not answer yet, say),
 /// whatever the configuration says about the log of the services.
 pub fn warnings_on_terminal() {
-    let lines = fmt()
-        .with_max_level(tracing::Level::WARN)
+    let lines = fmt::layer()
         .without_time()
         .with_target(false)
         .with_ansi(false)
-        .with_writer(io::stderr);
+        .with_writer(io::stderr)
+        .with_filter(levels::at_terminal());
     // A process that has a log already shows them there.
-    let _has_one = lines.try_init();
+    let _has_one = Registry::default().with(lines).try_init();
 }
 
 /// Logs what the configuration warned about; call after [`init`].
