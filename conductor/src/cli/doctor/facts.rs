@@ -11,10 +11,15 @@ use magnum_db::read::operations::{self, Operation};
 use magnum_db::read::{Page, Tenancy, clusters, records};
 use magnum_db::{AnyConnection, Database, DatabaseUrl, DbError, PoolOptions, migrate, now_ms};
 use magnum_driver_api::Cloud;
-use magnum_rpc::{self as rpc, QueueState, RpcOptions, TransportUrl};
+use magnum_rpc::{self as rpc, PublishError, QueueState, RpcOptions, Transport, TransportUrl};
+use tokio::time::Instant;
 
 /// A person waits for the result.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// A conductor that has just started takes requests by then.
+const STARTS_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// Most operations that are looked at, and most clusters.
 const MOST: u32 = 1000;
@@ -144,7 +149,7 @@ async fn queues(settings: &Settings) -> Option<Result<Queues, String>> {
         let transport = rpc::connect(settings, "magnum-conductor-doctor")
             .await
             .map_err(|error| error.to_string())?;
-        let requests = transport.queue(options.addressing.names.topic_queue()).await;
+        let requests = requests(&*transport, options.addressing.names.topic_queue()).await;
         let dead = match &settings.conductor.dead_letter_queue {
             Some(queue) => transport.queue(queue).await,
             None => Ok(None),
@@ -157,6 +162,18 @@ async fn queues(settings: &Settings) -> Option<Result<Queues, String>> {
     };
     let answer = tokio::time::timeout(ANSWER_WITHIN, asked).await;
     Some(answer.unwrap_or_else(|_| Err(format!("no answer within {} s", ANSWER_WITHIN.as_secs()))))
+}
+
+/// The queue of requests, as it is once a conductor that starts right now takes some.
+async fn requests(transport: &dyn Transport, queue: &str) -> Result<Option<QueueState>, PublishError> {
+    let end = Instant::now() + STARTS_WITHIN;
+    loop {
+        let state = transport.queue(queue).await?;
+        if state.is_some_and(|state| state.consumers > 0) || Instant::now() > end {
+            return Ok(state);
+        }
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+    }
 }
 
 async fn keystone(settings: &Settings) -> Option<Result<String, String>> {
