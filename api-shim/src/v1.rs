@@ -40,6 +40,7 @@ pub mod driver_api;
 pub mod federations;
 pub mod mservices;
 pub mod node_groups;
+mod node_names;
 pub mod operations;
 pub mod quotas;
 pub mod root;

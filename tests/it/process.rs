@@ -15,7 +15,7 @@
 //! | `driver_api` | a driver's own API: who may call what, changes one at a time and at most once, failures and time limits |
 //! | `notifications` | other services hear what becomes of clusters, and of refused requests |
 //! | `notification_drivers` | a real oslo.messaging listener hears what each driver sends, wherever the options say |
-//! | `node_choice` | a driver chooses the nodes that go when a request names none, and a crash changes nothing about it |
+//! | `node_choice` | the nodes that a request names go, names of none are refused; a driver chooses where none is named, and a crash changes nothing about it |
 //! | `quota` | a quota holds when many ask at once at several APIs |
 //! | `outages` | servers go away and come back: 503 meanwhile, no restart, work is given up in time |
 //! | `losses_under_load` | Keystone, Glance, the broker and the database go away while many ask: 202 and 503, no promise is lost |

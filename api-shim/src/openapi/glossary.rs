@@ -123,7 +123,7 @@ const MEANINGS: &[(&str, &str)] = &[
     // Actions.
     (
         "nodes_to_remove",
-        "Nodes that shall go rather than others, by uuid.",
+        "Nodes that shall go rather than others, by the names or addresses that the driver knows them by.",
     ),
     (
         "nodegroup",

@@ -5,7 +5,7 @@
 //! recorded them; a Python conductor answers that it does not know them (501).
 //!
 //! Where this differs from Magnum: a resize that the cluster's status does not allow is refused at once (409), and so
-//! is what the driver cannot do (400).
+//! is what the driver cannot do (400), and one that names nodes which are not there ([`super::node_names`]).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use magnum_common::model::{ClusterStatus, NodeGroup, RebootType};
 use magnum_drivers::{Capabilities, DriverInfo};
 use serde_json::{Value, json};
 
-use super::accepted;
+use super::{accepted, node_names};
 use crate::faults::ApiFault;
 use crate::microversion::Version;
 use crate::policy::{Rule, Target};
@@ -37,8 +37,8 @@ fn uuid_of(found: &FoundCluster) -> Accepted {
 /// `POST /v1/clusters/{ident}/actions/resize`
 ///
 /// # Errors
-/// 400 for a body that breaks the schema, no nodes before 1.10, a count outside the group's bounds, and where
-/// the driver is unknown or cannot do it; 404 for an unknown cluster or node group, or a deleted template;
+/// 400 for a body that breaks the schema, no nodes before 1.10, a count outside the group's bounds, names of nodes that
+/// are not there, and where the driver is unknown or cannot do it; 404 for an unknown cluster or node group, or a deleted template;
 /// 406 before 1.7; 409 for a status that forbids it.
 pub async fn resize(
     State(app): State<Arc<App>>,
@@ -64,6 +64,7 @@ pub async fn resize(
     }
     check_driver(&app, &found, &group, &wanted).await?;
     status::check(Change::Resize, found.cluster.status)?;
+    node_names::check(&app, &call.context, &found, &group, &wanted.nodes_to_remove).await?;
     let message = app
         .conductor
         .cluster_resize(&call.context, &found.cluster, &wanted, &group)
@@ -92,7 +93,7 @@ async fn group_of(
 }
 
 /// What the cluster's driver says of itself.
-async fn driver_of(app: &App, found: &FoundCluster) -> Result<DriverInfo, ApiFault> {
+pub(super) async fn driver_of(app: &App, found: &FoundCluster) -> Result<DriverInfo, ApiFault> {
     let template = found
         .template
         .as_ref()

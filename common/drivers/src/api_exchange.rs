@@ -23,6 +23,33 @@ pub const LARGEST_BODY: usize = 64 * 1024;
 /// Most bytes of a reply's body, as JSON.
 pub const LARGEST_REPLY: usize = 256 * 1024;
 
+/// The path of the one call that is no user's and no route of a manifest, whose paths have no such sign: the service asks a
+/// driver with the capability `node_names` for the names of the nodes of a group, whose uuid is the query's
+/// [`NODE_GROUP`]. The reply's body is a [`NodeNames`].
+pub const NODES: &str = "@nodes";
+/// The argument of [`NODES`].
+pub const NODE_GROUP: &str = "node_group";
+
+/// The nodes of a group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeNames {
+    /// Of each node every name by which `nodes_to_remove` may call it: an id, an address.
+    pub nodes: Vec<Vec<String>>,
+}
+
+impl NodeNames {
+    /// Those of `names` that no node has, in their order.
+    pub fn unknown<'n>(&self, names: &'n [String]) -> Vec<&'n str> {
+        let known = |name: &String| self.nodes.iter().flatten().any(|one| one == name);
+        names
+            .iter()
+            .filter(|name| !known(name))
+            .map(String::as_str)
+            .collect()
+    }
+}
+
 /// Time for the answer on its way back, and for the end of a program that was stopped.
 const SLACK: Duration = Duration::from_secs(5);
 
@@ -136,6 +163,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_name_is_known_by_any_name_of_any_node() {
+        let known = NodeNames {
+            nodes: vec![vec!["a".into(), "10.0.0.1".into()], vec!["b".into()]],
+        };
+        let names = ["b", "x", "10.0.0.1", "a", ""].map(str::to_owned);
+        assert_eq!(known.unknown(&names), ["x", ""]);
+        assert!(known.unknown(&[]).is_empty());
+    }
 
     #[test]
     fn a_driver_has_its_time_and_less_than_whoever_waits() {

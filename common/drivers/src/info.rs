@@ -93,6 +93,8 @@ capabilities! {
     health,
     /// Choose the nodes that go when a group shrinks and the request names none.
     scale,
+    /// Name its nodes, so that a resize is refused which names others.
+    node_names,
     /// Tell how much of their processors and memory its clusters use.
     monitor,
 }

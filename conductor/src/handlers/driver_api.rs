@@ -9,6 +9,9 @@
 //! | only reads | runs beside operations of the cluster |
 //! | may change something | runs alone on the cluster ([`crate::operations::hold`]); a cluster with an open operation is a conflict |
 //!
+//! One path is no user's ([`NODES`]): `magnum-api` asks for the names of nodes before it hands on a resize that names some.
+//! It needs neither option nor route, only the driver's capability, and reads.
+//!
 //! Guarantees: a call that may change something is made at most once, however often its message is delivered; it ends
 //! within the time that its sender and `[drivers] custom_api_timeout` allow, a few seconds for stopping the driver
 //! excepted, and what the driver has started in this process is gone then. Not guaranteed: that a reply arrives.
@@ -30,7 +33,8 @@ use magnum_config::Settings;
 use magnum_db::read::{Tenancy, clusters};
 use magnum_db::{AnyConnection, DbError};
 use magnum_driver_api::{ApiCall, ApiReply, Driver, DriverError, limits};
-use magnum_drivers::{ApiAnswer, ApiQuestion, ApiRefusal, ApiRoute, FoundRoute};
+use magnum_drivers::api_exchange::NODES;
+use magnum_drivers::{ApiAnswer, ApiMethod, ApiQuestion, ApiRefusal, FoundRoute};
 use magnum_telemetry::field;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
@@ -142,8 +146,8 @@ impl DriverCalls {
             .await
             .map_err(|error| no_database(&error))?;
         let found = found.ok_or_else(|| not_found(&uuid))?;
-        let driver = self.driver_of(&found)?;
-        let route = self.route(driver.as_ref(), question)?.clone();
+        let driver = self.driver_of(&found, question)?;
+        let read_only = only_reads(driver.as_ref(), question)?;
         let name = driver.info().name.clone();
         let outcome = match self.0.permits.try_acquire() {
             Err(_) => Err((
@@ -152,9 +156,7 @@ impl DriverCalls {
                     "The conductor makes {MAX_CALLS} calls of drivers' own APIs already. Please try again."
                 ),
             )),
-            Ok(_permit) if route.read_only => {
-                self.reply(driver.as_ref(), question, context, &found, None).await
-            }
+            Ok(_permit) if read_only => self.reply(driver.as_ref(), question, context, &found, None).await,
             Ok(_permit) => {
                 self.change(driver.as_ref(), question, context, &uuid, message)
                     .await
@@ -164,8 +166,8 @@ impl DriverCalls {
         outcome
     }
 
-    /// The driver that built the cluster, if users may call it here.
-    fn driver_of(&self, found: &CallRows) -> Result<Arc<dyn Driver>, Refusal> {
+    /// The driver that built the cluster, if users may call it here, or it is not a user who calls.
+    fn driver_of(&self, found: &CallRows, question: &ApiQuestion) -> Result<Arc<dyn Driver>, Refusal> {
         let uuid = &found.cluster.cluster_template_id;
         let template = found.template.as_ref().ok_or_else(|| {
             let fault = Fault::cluster_template_not_found(uuid.as_str());
@@ -178,7 +180,7 @@ impl DriverCalls {
             |_| template.driver.clone().unwrap_or_default(),
             |chosen| chosen.name.clone(),
         );
-        if !self.0.allowed.contains(&named) {
+        if question.path != NODES && !self.0.allowed.contains(&named) {
             return Err(no_route(&found.cluster.uuid));
         }
         let loaded = chosen.ok().and_then(|chosen| drivers.get(&chosen));
@@ -189,24 +191,6 @@ impl DriverCalls {
             );
             (ApiRefusal::Unavailable, reason)
         })
-    }
-
-    fn route<'d>(&self, driver: &'d dyn Driver, question: &ApiQuestion) -> Result<&'d ApiRoute, Refusal> {
-        match driver.info().api.find(&question.path, question.method) {
-            FoundRoute::Route(route) if route.policy == question.policy => Ok(route),
-            FoundRoute::Route(_) => Err((
-                ApiRefusal::Unavailable,
-                "The rules of the driver's own API have changed a moment ago. Nothing was done; please try again."
-                    .to_owned(),
-            )),
-            FoundRoute::OtherMethods(_) | FoundRoute::None => {
-                let reason = format!(
-                    "The cluster's driver has no {} {} in its own API, as the conductor that took the request knows it.",
-                    question.method, question.path
-                );
-                Err((ApiRefusal::NotFound, reason))
-            }
-        }
     }
 
     /// A call that may change something: with the cluster to itself.
@@ -302,6 +286,34 @@ impl DriverCalls {
     async fn stopped(&self) {
         self.0.stop.cancelled().await;
         sleep(self.0.stop_within).await;
+    }
+}
+
+/// Whether the driver has what is asked for, and that only reads.
+fn only_reads(driver: &dyn Driver, question: &ApiQuestion) -> Result<bool, Refusal> {
+    if question.path == NODES && question.method == ApiMethod::Get {
+        return match driver.info().capabilities.node_names {
+            true => Ok(true),
+            false => Err((
+                ApiRefusal::NotSupported,
+                format!("driver {} does not name its nodes", driver.info()),
+            )),
+        };
+    }
+    match driver.info().api.find(&question.path, question.method) {
+        FoundRoute::Route(route) if route.policy == question.policy => Ok(route.read_only),
+        FoundRoute::Route(_) => Err((
+            ApiRefusal::Unavailable,
+            "The rules of the driver's own API have changed a moment ago. Nothing was done; please try again."
+                .to_owned(),
+        )),
+        FoundRoute::OtherMethods(_) | FoundRoute::None => {
+            let reason = format!(
+                "The cluster's driver has no {} {} in its own API, as the conductor that took the request knows it.",
+                question.method, question.path
+            );
+            Err((ApiRefusal::NotFound, reason))
+        }
     }
 }
 

@@ -460,6 +460,14 @@ def usage(cluster, query):
     return {"status": 200, "body": {"unit": unit, "nodes": used, "notes": notes}}
 
 
+def names(cluster, query):
+    """What the nodes of a group are called where a resize names some. Takes no lock: it only reads."""
+    group = next(one for one in cluster.groups if one["uuid"] == dict(query)["node_group"])
+    nodes = sorted(folder_of(cluster.folder, group).glob("node-*"))
+    return {"status": 200, "body": {"nodes": [
+        [f"{node.parent.name}/{node.name}", cluster.address(group["name"], number_of(node))] for node in nodes]}}
+
+
 def note(cluster, body):
     """Keeps a note of the users. Nobody else works on the cluster meanwhile."""
     text = (body or {}).get("text")
@@ -474,13 +482,14 @@ def note(cluster, body):
 
 
 def own_api(root, request):
-    """This driver's own API: the routes that driver.toml declares, and no others arrive here."""
+    """This driver's own API: the routes that driver.toml declares, and what the service itself asks; no others arrive
+    here."""
     route = (request["method"], request["path"])
-    reads = route == ("GET", "disk/usage")
+    reads = {("GET", "disk/usage"): usage, ("GET", "@nodes"): names}.get(route)
     cluster = Cluster(root, "api", request, lock=not reads)
     cluster.journal.add("begin")
     cluster.fail_as_told()
-    reply = usage(cluster, request["query"]) if reads else note(cluster, request["body"])
+    reply = reads(cluster, request["query"]) if reads else note(cluster, request["body"])
     cluster.journal.add("end", outcome=reply["status"])
     return reply
 

@@ -1,5 +1,6 @@
-//! A group shrinks and the request names no nodes: the driver that can choose does, once, and the resize removes the
-//! nodes that it has named, whatever happens in between.
+//! Which nodes go when a group shrinks. The request names none: the driver that can choose does, once, and the resize
+//! removes the nodes that it has named, whatever happens in between. The request names some: those go, and names that no
+//! node has are refused.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -117,6 +118,113 @@ async fn a_resize_without_names_removes_the_nodes_that_the_driver_names() -> Res
         cluster.workers()
     );
     ensure!(cluster.choices()?.len() == 1, "{:?}", cluster.choices());
+    Ok(())
+}
+
+/// What cluster-autoscaler's Magnum provider does when a node is idle: it finds the node's group and its sizes, names the
+/// node in a resize, and reads the cluster until that has ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_autoscaler_gets_rid_of_the_node_that_it_names() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Mariadb).await?;
+    let root = install_disk(&mut deployment)?;
+    let _conductor = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let cluster = Cluster::build(&root, &api, json!({})).await?;
+    let groups = format!("/clusters/{}/nodegroups", cluster.uuid);
+    let listed = api
+        .rest
+        .get(&format!("{groups}?role=worker"))
+        .await?
+        .expect(200)?;
+    let uuid = listed["nodegroups"][0]["uuid"]
+        .as_str()
+        .context("a group")?
+        .to_owned();
+    let group = async || api.rest.get(&format!("{groups}/{uuid}")).await?.expect(200);
+    let before = group().await?;
+    let addresses = |group: &Value| serde_json::from_value::<Vec<String>>(group["node_addresses"].clone());
+    let idle = addresses(&before)?[1].clone();
+    ensure!(
+        before["min_node_count"].as_i64() < before["node_count"].as_i64(),
+        "{before}"
+    );
+
+    cluster
+        .ask(
+            &api,
+            json!({"node_count": 3, "nodes_to_remove": [idle], "nodegroup": uuid}),
+        )
+        .await?;
+    let shown = api
+        .rest
+        .get(&format!("/clusters/{}", cluster.uuid))
+        .await?
+        .expect(200)?;
+    let begun = ["UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"].map(Value::from);
+    ensure!(begun.contains(&shown["status"]), "{shown}");
+    api.rest
+        .wait_status(&cluster.uuid, "UPDATE_COMPLETE", PATIENCE)
+        .await?;
+    let after = group().await?;
+    ensure!(after["node_count"] == 3, "{after}");
+    let left = addresses(&after)?;
+    ensure!(
+        left.len() == 3 && !left.contains(&idle),
+        "{idle} was to go: {left:?}"
+    );
+    ensure!(cluster.choices()?.is_empty(), "the driver was not to choose");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resize_that_names_nodes_which_are_not_there_is_refused() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let root = install_disk(&mut deployment)?;
+    let _conductor = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let cluster = Cluster::build(&root, &api, json!({})).await?;
+    let nodes = disk_nodes(&root, &cluster.uuid)?;
+    let master = nodes
+        .keys()
+        .find(|name| name.starts_with("default-master"))
+        .context("a master")?;
+    let worker = nodes
+        .keys()
+        .find(|name| name.ends_with("/node-1"))
+        .context("a worker")?;
+    let path = format!("/clusters/{}/actions/resize", cluster.uuid);
+    let body = json!({"node_count": 1, "nodes_to_remove": ["nobody", worker, master]});
+    let refused = api.rest.post(&path, &body).await?.expect(400)?;
+    let detail = refused["errors"][0]["detail"].as_str().unwrap_or_default();
+    let told = format!("nodes_to_remove: there is no node nobody, {master} in node group default-worker.");
+    ensure!(detail == told, "{refused}");
+    ensure!(cluster.workers()?.len() == 4, "{:?}", cluster.workers());
+    deployment.settled_with(2, PATIENCE).await?;
+    Ok(())
+}
+
+/// The driver does not answer the question, and the resize itself works.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_cannot_be_checked_are_looked_at_by_the_resize() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let root = install_disk(&mut deployment)?;
+    let _conductor = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let labels = json!({"disk_fail": "permanent", "disk_fail_on": "api"});
+    let cluster = Cluster::build(&root, &api, labels).await?;
+    cluster
+        .ask(&api, json!({"node_count": 3, "nodes_to_remove": ["nobody"]}))
+        .await?;
+    let shown = api
+        .rest
+        .wait_status(&cluster.uuid, "UPDATE_FAILED", PATIENCE)
+        .await?;
+    let reason = shown["status_reason"].as_str().unwrap_or_default();
+    ensure!(
+        reason.contains("there is no node nobody in default-worker"),
+        "{shown}"
+    );
+    ensure!(cluster.workers()?.len() == 4, "{:?}", cluster.workers());
     Ok(())
 }
 

@@ -203,6 +203,13 @@ fn capabilities(root: &Section<'_>, problems: &mut Problems<'_>) -> Capabilities
                  back to it by their names",
             );
         }
+        if capabilities.node_names && !capabilities.remove_named_nodes {
+            problems.add(
+                section.key_offset("node_names").unwrap_or(section.offset),
+                "'node_names' in [capabilities] needs 'remove_named_nodes', too: the names are those that a resize may \
+                 give to the driver",
+            );
+        }
     }
     capabilities
 }

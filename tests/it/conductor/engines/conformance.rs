@@ -1,5 +1,6 @@
 //! What every engine has to keep, whatever it builds with.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use magnum_driver_api::{
     ApiStatus, ClusterRef, Driver, DriverError, DriverReport, Progress, ProgressSink, Task, limits,
 };
 use magnum_drivers::ApiMethod;
+use magnum_drivers::api_exchange::NodeNames;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -365,6 +367,27 @@ every_subject! {
                 ensure!(left.is_none(), "{name} was to go: {left:?}");
             }
         }
+        delete(subject, &mut scene).await
+    }
+
+    /// A driver without the capability says so. One with it names each node of the group, and no node twice.
+    async fn the_names_of_nodes_are_those_of_the_group(subject: &dyn Subject) {
+        let mut scene = built(subject).await?;
+        let driver = subject.driver()?;
+        let before = subject.effects(&scene.cluster.uuid).await?;
+        let reply = scene.node_names(driver.as_ref()).await;
+        ensure!(before == subject.effects(&scene.cluster.uuid).await?, "the question changed something");
+        if !driver.info().capabilities.node_names {
+            ensure!(matches!(reply, Err(DriverError::NotSupported(_))), "{reply:?}");
+            return delete(subject, &mut scene).await;
+        }
+        ensure!(driver.info().capabilities.remove_named_nodes);
+        let reply = limits::accept_api(driver.info(), reply)?;
+        let named: NodeNames = serde_json::from_value(reply.body.clone())?;
+        let names: Vec<&String> = named.nodes.iter().flatten().collect();
+        let different: BTreeSet<&String> = names.iter().copied().collect();
+        ensure!(different.len() == names.len(), "{named:?}");
+        ensure!(named.nodes.len() == usize::try_from(scene.worker().node_count)?, "{named:?}");
         delete(subject, &mut scene).await
     }
 

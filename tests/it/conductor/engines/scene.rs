@@ -12,6 +12,7 @@ use magnum_driver_api::{
     ApiCall, ApiReply, Driver, DriverCall, DriverError, DriverReport, NoProgress, Nodes, ProgressSink,
     SharedObjects, Shrinking, Task, limits,
 };
+use magnum_drivers::api_exchange::{NODE_GROUP, NODES};
 use magnum_drivers::{ApiMethod, Capabilities};
 use tokio_util::sync::CancellationToken;
 
@@ -224,10 +225,26 @@ impl Scene {
         path: &str,
         method: ApiMethod,
     ) -> Result<ApiReply, DriverError> {
+        self.ask_with(driver, path, method, &[]).await
+    }
+
+    /// The names of the nodes of the default worker group, as the service asks for them.
+    pub async fn node_names(&self, driver: &dyn Driver) -> Result<ApiReply, DriverError> {
+        let query = [(NODE_GROUP.to_owned(), self.groups[1].uuid.to_string())];
+        self.ask_with(driver, NODES, ApiMethod::Get, &query).await
+    }
+
+    async fn ask_with(
+        &self,
+        driver: &dyn Driver,
+        path: &str,
+        method: ApiMethod,
+        query: &[(String, String)],
+    ) -> Result<ApiReply, DriverError> {
         let call = ApiCall {
             path,
             method,
-            query: &[],
+            query,
             body: None,
             cluster: &self.cluster,
             node_groups: &self.groups,

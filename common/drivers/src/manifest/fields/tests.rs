@@ -164,13 +164,19 @@ fn each_mistake_is_reported_with_its_line() {
             "upgrades = true",
             "driver.toml:19: unknown key 'upgrades' in [capabilities], use: resize_masters, \
              remove_named_nodes, upgrade, rotate_ca, rotate_credential, rebuild, soft_reboot, hard_reboot, health, \
-             scale, monitor",
+             scale, node_names, monitor",
         ),
         (
             "rotate_ca = false",
             "scale = true",
             "driver.toml:20: 'scale' in [capabilities] needs 'remove_named_nodes', too: the nodes that the driver \
              chooses are given back to it by their names",
+        ),
+        (
+            "rotate_ca = false",
+            "node_names = true",
+            "driver.toml:20: 'node_names' in [capabilities] needs 'remove_named_nodes', too: the names are those that \
+             a resize may give to the driver",
         ),
         (
             "beta = true",
