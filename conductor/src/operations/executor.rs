@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use magnum_common::retry::{Delays, RetryPolicy};
+use magnum_db::AnyConnection;
 use rand::seq::SliceRandom;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::crash_point::{self, CrashPoint};
 use super::journal::{JournalError, OperationRow};
-use super::lease::{self, Candidate, Lease};
+use super::lease::{self, Candidate, Lease, Look};
 use super::run::{self, Stops};
 use super::services::OperationServices;
 
@@ -33,11 +34,24 @@ pub struct Executor {
     running: JoinSet<()>,
     stops: Stops,
     trouble: Delays,
+    /// Between looks whose candidates others have taken.
+    taken: Delays,
+}
+
+/// What came of one look for operations.
+enum Claims {
+    /// So many run.
+    Some,
+    /// There were candidates, and others were faster.
+    Taken,
+    /// There is nothing to do, as of this moment of the database's clock.
+    Nothing { at_ms: i64 },
 }
 
 impl Executor {
     /// An executor that has not begun.
     pub fn new(services: OperationServices) -> Self {
+        let poll = services.timing.poll;
         Self {
             services,
             running: JoinSet::new(),
@@ -45,6 +59,13 @@ impl Executor {
             trouble: RetryPolicy {
                 initial: Duration::from_millis(200),
                 max_interval: Duration::from_secs(10),
+                multiplier: 2.0,
+                jitter: 0.25,
+            }
+            .delays(),
+            taken: RetryPolicy {
+                initial: Duration::from_millis(20),
+                max_interval: poll,
                 multiplier: 2.0,
                 jitter: 0.25,
             }
@@ -74,11 +95,17 @@ impl Executor {
         while self.running.try_join_next().is_some() {}
         while self.running.len() < self.services.timing.workers {
             match self.claim_some().await {
-                Ok(0) => {
+                Ok(claims) => {
                     self.trouble.reset();
-                    return self.until_due().await;
+                    match claims {
+                        Claims::Some => self.taken.reset(),
+                        Claims::Taken => return self.taken.next_delay(),
+                        Claims::Nothing { at_ms } => {
+                            self.taken.reset();
+                            return self.until_due(at_ms).await;
+                        }
+                    }
                 }
-                Ok(_) => self.trouble.reset(),
                 Err(error) => {
                     let pause = self.trouble.next_delay();
                     tracing::warn!(%error, ?pause, "cannot look for operations; trying again");
@@ -90,22 +117,28 @@ impl Executor {
         self.services.timing.poll
     }
 
-    async fn claim_some(&mut self) -> Result<usize, JournalError> {
+    async fn claim_some(&mut self) -> Result<Claims, JournalError> {
         let free = self.services.timing.workers.saturating_sub(self.running.len());
         let drivers = self.services.drivers.loaded();
         let limit = i64::try_from(free + SPARE_CANDIDATES).unwrap_or(i64::MAX);
-        let mut candidates = self
+        let Look {
+            at_ms,
+            mut candidates,
+        } = self
             .services
             .db
             .transaction(move |conn| lease::candidates(conn, &drivers, limit))
             .await?;
+        if candidates.is_empty() {
+            return Ok(Claims::Nothing { at_ms });
+        }
         if candidates.len() > free {
             candidates.shuffle(&mut rand::rng());
         }
-        let mut claimed = 0;
+        let mut claims = Claims::Taken;
         for candidate in candidates.into_iter().take(free) {
             if let Some((lease, row)) = self.claim(candidate).await? {
-                claimed += 1;
+                claims = Claims::Some;
                 crash_point::reach(&row.kind, "claim", CrashPoint::AfterCommit).await;
                 self.running.spawn(run::operation(
                     self.services.clone(),
@@ -115,7 +148,7 @@ impl Executor {
                 ));
             }
         }
-        Ok(claimed)
+        Ok(claims)
     }
 
     async fn claim(&self, candidate: Candidate) -> Result<Option<(Lease, OperationRow)>, JournalError> {
@@ -132,9 +165,11 @@ impl Executor {
         }
     }
 
-    async fn until_due(&self) -> Duration {
+    async fn until_due(&self, after_ms: i64) -> Duration {
         let poll = self.services.timing.poll;
-        match self.services.db.transaction(lease::next_due_in_ms).await {
+        let drivers = self.services.drivers.loaded();
+        let due = move |conn: &mut AnyConnection| lease::next_due_in_ms(conn, &drivers, after_ms);
+        match self.services.db.transaction(due).await {
             Ok(Some(due)) => Duration::from_millis(due.unsigned_abs()).clamp(Duration::from_millis(20), poll),
             Ok(None) => poll,
             Err(error) => {

@@ -124,33 +124,51 @@ const ITS_TURN: &str = "NOT EXISTS (SELECT 1 FROM conductor_operation o \
      AND (o.running_key IS NOT NULL \
           OR (o.id < conductor_operation.id AND o.state IN ('queued', 'running', 'retrying', 'observing'))))";
 
-/// Operations that may be claimed now by a conductor that has `drivers` loaded, oldest first.
+/// What a conductor may claim at one moment.
+#[derive(Debug)]
+pub struct Look {
+    /// That moment by the database's clock, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// The oldest first.
+    pub candidates: Vec<Candidate>,
+}
+
+/// Operations that may be claimed now by a conductor that has `drivers` loaded.
+///
+/// One whose owner has left it behind is anybody's when it shall stop or is out of time: nothing is asked of its driver
+/// any more, which may be loaded nowhere.
 ///
 /// # Errors
 /// The database failed.
-pub fn candidates(
-    conn: &mut AnyConnection,
-    drivers: &[String],
-    limit: i64,
-) -> Result<Vec<Candidate>, JournalError> {
+pub fn candidates(conn: &mut AnyConnection, drivers: &[String], limit: i64) -> Result<Look, JournalError> {
     let now = db::now_ms(conn)?;
+    let is_loaded = || op::driver.is_null().or(op::driver.eq_any(drivers));
     let due = op::state
         .eq_any([State::Queued.as_str(), State::Retrying.as_str()])
         .and(op::next_attempt_ms.is_null().or(op::next_attempt_ms.le(now)));
     let abandoned = op::state
         .eq(State::Running.as_str())
         .and(op::lease_expires_ms.is_null().or(op::lease_expires_ms.le(now)));
-    Ok(op::conductor_operation
-        .filter(due.or(abandoned))
-        .filter(op::driver.is_null().or(op::driver.eq_any(drivers)))
+    let needs_no_driver = op::stop_requested
+        .eq(true)
+        .or(op::deadline_ms.is_not_null().and(op::deadline_ms.le(now)));
+    let candidates = op::conductor_operation
+        .filter(
+            due.and(is_loaded())
+                .or(abandoned.and(is_loaded().or(needs_no_driver))),
+        )
         .filter(sql::<Bool>(ITS_TURN))
         .order(op::id)
         .limit(limit)
         .select((op::id, op::state, op::lease_epoch))
-        .load(conn)?)
+        .load(conn)?;
+    Ok(Look {
+        at_ms: now,
+        candidates,
+    })
 }
 
-/// An operation that this transaction has recorded, to be claimed in it.
+/// One operation, to be claimed: one that this transaction has recorded, or that an owner has left behind.
 ///
 /// # Errors
 /// The database.
@@ -285,19 +303,31 @@ pub fn release(conn: &mut AnyConnection, lease: &Lease) -> Result<(), JournalErr
     journal::append(conn, &lease.event(EventKind::Released))
 }
 
-/// When the next operation becomes claimable by time alone, in milliseconds from now: a due retry or an expiring
-/// lease. `None`: nothing is waiting for a time.
+/// When the next operation becomes claimable by time alone for a conductor that has `drivers` loaded, in milliseconds
+/// from now: a due retry or an expiring lease. `None`: nothing is waiting for a time.
+///
+/// What was due when the conductor looked (`after_ms`, [`Look::at_ms`]) and was not claimed then waits for something else:
+/// its turn, a driver, another conductor.
 ///
 /// # Errors
 /// The database failed.
-pub fn next_due_in_ms(conn: &mut AnyConnection) -> Result<Option<i64>, JournalError> {
+pub fn next_due_in_ms(
+    conn: &mut AnyConnection,
+    drivers: &[String],
+    after_ms: i64,
+) -> Result<Option<i64>, JournalError> {
     let now = db::now_ms(conn)?;
+    let is_loaded = || op::driver.is_null().or(op::driver.eq_any(drivers));
     let retry: Option<i64> = op::conductor_operation
         .filter(op::state.eq(State::Retrying.as_str()))
+        .filter(op::next_attempt_ms.gt(after_ms))
+        .filter(is_loaded())
         .select(diesel::dsl::min(op::next_attempt_ms))
         .first(conn)?;
     let expiry: Option<i64> = op::conductor_operation
         .filter(op::state.eq(State::Running.as_str()))
+        .filter(op::lease_expires_ms.gt(after_ms))
+        .filter(is_loaded())
         .select(diesel::dsl::min(op::lease_expires_ms))
         .first(conn)?;
     Ok(retry

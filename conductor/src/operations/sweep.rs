@@ -2,21 +2,24 @@
 //!
 //! * operations that wait (queued, for a retry, for the cloud) and whose deadline passes: failed, with a reason
 //!   that names the limit;
-//! * operations whose driver no living conductor has loaded: failed, instead of waiting for ever;
+//! * operations whose driver no living conductor has loaded: failed, instead of waiting for ever, also those that a
+//!   conductor that died has left behind;
 //! * answers that were not sent.
 //!
 //! Every change compares the state it starts from, so conductors that find the same thing do no harm.
 
 use std::time::Duration;
 
-use magnum_common::error::Fault;
+use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::OperationId;
 use rand::RngExt;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::finish;
 use super::journal::{JournalError, Operation, OperationRow, read};
+use super::lease;
 use super::notice::Notice;
 use super::services::OperationServices;
 use super::state::State;
@@ -115,11 +118,23 @@ async fn end(
         }
     };
     let (id, me) = (operation.id.clone(), services.me.clone());
+    let term = services.timing.lease;
     let ended = services
         .db
         .transaction(move |conn| {
             let reason = reason(&operation);
-            finish::give_up(conn, &operation, State::Failed, &reason, me.as_str())
+            if operation.state != State::Running {
+                return finish::give_up(conn, &operation, State::Failed, &reason, me.as_str());
+            }
+            // Its owner has left it behind: nobody else can take it from here to the commit.
+            let candidate = lease::candidate(conn, operation.id.as_str())?;
+            match lease::claim(conn, &candidate, &me, term, Instant::now())? {
+                Some((lease, _)) => {
+                    let fault = Fault::new(Exception::MagnumException, reason);
+                    finish::failed(conn, &lease, &operation, &fault).map(drop)
+                }
+                None => Err(JournalError::Stale),
+            }
         })
         .await;
     match ended {

@@ -217,7 +217,7 @@ pub fn out_of_time(conn: &mut AnyConnection, limit: i64) -> Result<Vec<Operation
         .load(conn)?)
 }
 
-/// Queued operations whose driver no conductor that is alive has loaded, untouched for `patience_ms`.
+/// Operations whose driver no conductor that is alive has loaded, and that wait, or were left behind, for `patience_ms`.
 /// A conductor is alive when it announced its drivers within `alive_ms`.
 ///
 /// # Errors
@@ -235,11 +235,17 @@ pub fn without_driver(
         .select(d::name)
         .distinct()
         .load(conn)?;
+    let before = now.saturating_sub(patience_ms);
+    let waits = op::state
+        .eq_any([State::Queued.as_str(), State::Retrying.as_str()])
+        .and(op::updated_ms.le(before));
+    let left_behind = op::state
+        .eq(State::Running.as_str())
+        .and(op::lease_expires_ms.is_null().or(op::lease_expires_ms.le(before)));
     Ok(op::conductor_operation
-        .filter(op::state.eq_any([State::Queued.as_str(), State::Retrying.as_str()]))
+        .filter(waits.or(left_behind))
         .filter(op::driver.is_not_null())
         .filter(op::driver.ne_all(announced))
-        .filter(op::updated_ms.le(now.saturating_sub(patience_ms)))
         .order(op::id)
         .limit(100)
         .select(OperationRow::as_select())

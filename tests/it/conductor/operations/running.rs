@@ -5,7 +5,7 @@ use std::time::Duration;
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::ClusterStatus;
 use magnum_conductor::handlers::Command;
-use magnum_conductor::operations::{State, finish, sweep};
+use magnum_conductor::operations::{State, finish, lease, sweep};
 use magnum_driver_api::{DriverError, DriverReport, NodeGroupChanges};
 use magnum_tests::fake_driver::{Act, Gate, built, with_group};
 use magnum_tests::{TestDatabase, on_every_database};
@@ -230,6 +230,65 @@ on_every_database! {
         world.reaches(&operation, State::Failed).await;
         let reason = world.cluster(&uuid).await.unwrap().status_reason.unwrap();
         assert!(reason.contains("(elsewhere) not supported") && reason.contains("No running conductor"), "{reason}");
+    }
+
+    async fn what_a_dead_conductor_leaves_behind_ends_by_anybody_when_its_driver_is_nowhere(database: TestDatabase) {
+        let mut world = World::new(&database).await;
+        world.timing.driver_patience = Duration::ZERO;
+        for how in ["deadline", "stop", "sweep"] {
+            let gate = Gate::new();
+            world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Panic)));
+            let asked = create();
+            let uuid = asked.command.cluster().clone();
+            let operation = world.record(asked).await;
+            let one = world.conductor("one");
+            gate.entered().await;
+            drop(one);
+            let set = |what: &str| format!("UPDATE conductor_operation SET {what} WHERE uuid = '{operation}'");
+            database.execute(&set("driver = 'elsewhere', lease_expires_ms = 1")).await.unwrap();
+            let two = world.conductor("two");
+            world.complete_cluster_of(&two, &database).await;
+            assert_eq!(world.row(&operation).await.state, "running", "left to a conductor that has the driver");
+            match how {
+                "deadline" => database.execute(&set("deadline_ms = 1")).await.unwrap(),
+                "stop" => drop(world.record(delete(&uuid)).await),
+                _ => sweep::pass(&two.services).await.unwrap(),
+            }
+            two.wake();
+            let (state, words) = match how {
+                "deadline" => (State::Failed, "create_timeout"),
+                "stop" => (State::Cancelled, "is being deleted"),
+                _ => (State::Failed, "No running conductor has this driver loaded"),
+            };
+            let reason = world.reaches(&operation, state).await.reason.unwrap();
+            assert!(reason.contains(words), "{how}: {reason}");
+        }
+    }
+
+    async fn an_operation_that_only_others_can_run_keeps_no_idle_conductor_awake(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let due = async |drivers: &[&str]| {
+            let drivers: Vec<String> = drivers.iter().map(|name| (*name).to_owned()).collect();
+            world.read(move |conn| {
+                let look = lease::candidates(conn, &drivers, 10)?;
+                Ok((look.candidates.len(), lease::next_due_in_ms(conn, &drivers, look.at_ms)?))
+            }).await
+        };
+        let operation = world.record(create()).await;
+        let set = |what: &str| format!("UPDATE conductor_operation SET {what} WHERE uuid = '{operation}'");
+        let running = "state = 'running', running_key = cluster_uuid, driver = 'theirs', owner = 'dead'";
+        for past in [format!("{running}, lease_expires_ms = 1"),
+                     "state = 'retrying', driver = 'theirs', next_attempt_ms = 1".to_owned()] {
+            database.execute(&set(&past)).await.unwrap();
+            assert_eq!(due(&["ours"]).await, (0, None), "{past}");
+            assert_eq!(due(&["theirs"]).await, (1, None), "{past}");
+        }
+        for future in [format!("{running}, lease_expires_ms = 99999999999999"),
+                       "state = 'retrying', driver = 'theirs', next_attempt_ms = 99999999999999".to_owned()] {
+            database.execute(&set(&future)).await.unwrap();
+            assert_eq!(due(&["ours"]).await, (0, None), "{future}");
+            assert!(due(&["theirs"]).await.1.is_some(), "{future}");
+        }
     }
 
     async fn many_clusters_and_two_conductors_each_cluster_is_built_once(database: TestDatabase) {
