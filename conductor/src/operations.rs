@@ -21,6 +21,7 @@
 //! | [`finish`] | what is written together with an end |
 //! | [`stored_reply`], [`replies`], [`monitor`] | answers of calls, and signs of life until then |
 //! | [`sweep`] | what nobody's lease covers |
+//! | [`database_watch`] | how long the database has been seen: who has not seen it judges nobody |
 //! | [`admin`] | list, show, retry, discard |
 //! | [`notice`] | what is told to the notifier |
 //! | [`crash_point`] | the points at which a test can stop a conductor |
@@ -31,6 +32,7 @@
 pub mod admin;
 mod cluster_objects;
 pub mod crash_point;
+pub mod database_watch;
 pub mod executor;
 pub mod finish;
 pub mod hold;

@@ -101,7 +101,7 @@ impl OperationTiming {
             shutdown: conductor.shutdown_timeout,
             poll: Duration::from_secs(5),
             driver_alive: service_down_time,
-            driver_patience: service_down_time,
+            driver_patience: conductor.missing_driver_timeout,
         }
     }
 

@@ -12,11 +12,13 @@ use std::time::Duration;
 
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::OperationId;
+use magnum_db as db;
 use rand::RngExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use super::database_watch::DatabaseWatch;
 use super::finish;
 use super::journal::{JournalError, Operation, OperationRow, read};
 use super::lease;
@@ -32,6 +34,7 @@ const ANSWER_QUIET: Duration = Duration::from_secs(10);
 
 /// Runs until `shutdown`.
 pub async fn run(services: OperationServices, shutdown: CancellationToken) {
+    let mut watch = DatabaseWatch::new(services.timing.driver_alive / 3);
     loop {
         // A little jitter, so that conductors started together do not all look at the same moment.
         let pause = services.timing.poll.mul_f64(rand::rng().random_range(0.8..1.2));
@@ -39,26 +42,45 @@ pub async fn run(services: OperationServices, shutdown: CancellationToken) {
             () = tokio::time::sleep(pause) => {}
             () = shutdown.cancelled() => return,
         }
-        if let Err(error) = pass(&services).await {
+        if let Err(error) = pass(&services, &mut watch).await {
+            watch.missed();
             tracing::debug!(%error, "the sweep failed; it will run again");
         }
     }
 }
 
-/// One pass.
+/// One pass. Which drivers are gone is judged only by who has seen the database for as long as an announcement counts.
 ///
 /// # Errors
 /// The database failed.
-pub async fn pass(services: &OperationServices) -> Result<(), JournalError> {
-    let late = services
+pub async fn pass(services: &OperationServices, watch: &mut DatabaseWatch) -> Result<(), JournalError> {
+    let asked = Instant::now();
+    let (now, late) = services
         .db
-        .transaction(|conn| read::out_of_time(conn, BATCH))
+        .transaction(|conn| Ok::<_, JournalError>((db::now_ms(conn)?, read::out_of_time(conn, BATCH)?)))
         .await?;
+    let seen_for = watch.saw(asked, now);
     for row in late {
         let timing = services.timing.clone();
         give_up(services, row, move |operation| timing.timed_out(&operation.args)).await?;
     }
 
+    if seen_for >= services.timing.driver_alive {
+        end_those_without_driver(services).await?;
+    }
+
+    let quiet = millis(ANSWER_QUIET);
+    let unsent = services
+        .db
+        .transaction(move |conn| read::answers_due(conn, quiet, BATCH))
+        .await?;
+    for row in unsent {
+        services.answers.send(&OperationId::new(row.uuid));
+    }
+    Ok(())
+}
+
+async fn end_those_without_driver(services: &OperationServices) -> Result<(), JournalError> {
     let (alive, patience) = (
         millis(services.timing.driver_alive),
         millis(services.timing.driver_patience),
@@ -83,15 +105,6 @@ pub async fn pass(services: &OperationServices) -> Result<(), JournalError> {
             )
         })
         .await?;
-    }
-
-    let quiet = millis(ANSWER_QUIET);
-    let unsent = services
-        .db
-        .transaction(move |conn| read::answers_due(conn, quiet, BATCH))
-        .await?;
-    for row in unsent {
-        services.answers.send(&OperationId::new(row.uuid));
     }
     Ok(())
 }

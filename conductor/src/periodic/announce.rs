@@ -17,6 +17,9 @@ use super::{FailureLog, Rounds};
 use crate::drivers::{Loaded, Registry};
 use crate::store::announcements::{self, Row};
 
+/// After a round that the database did not take.
+const AGAIN_AFTER: Duration = Duration::from_secs(2);
+
 /// Announces the drivers of one conductor.
 #[derive(Clone)]
 pub struct Announcer {
@@ -44,8 +47,17 @@ impl Announcer {
         loop {
             // Registered before the round: a change during it starts another.
             let changed = self.changed.notified();
-            failures.record(self.announce().await);
-            if !rounds.next_or(changed).await {
+            let announced = self.announce().await;
+            let is_known = announced.is_ok();
+            failures.record(announced);
+            let early = async {
+                // Others may take this conductor for gone: it says that it is there as soon as it can.
+                match is_known {
+                    true => changed.await,
+                    false => tokio::time::sleep(AGAIN_AFTER).await,
+                }
+            };
+            if !rounds.next_or(early).await {
                 break;
             }
         }

@@ -53,6 +53,9 @@ section! {
         upgrade_timeout: Duration as Minutes = Duration::from_secs(60 * 60), ours true;
         /// Time limit of a rotation of credentials or certificates, in minutes. 0: no limit.
         rotation_timeout: Duration as Minutes = Duration::from_secs(60 * 60), ours true;
+        /// How long an operation waits for a conductor that has its driver, in seconds, before it fails. It begins anew
+        /// while conductors cannot see the database.
+        missing_driver_timeout: Duration as SecondsMinMillis<1000> = Duration::from_secs(4 * 60 * 60), ours true;
         /// Retention period of finished operations in the journal, in days. Redelivered messages are deduplicated for
         /// the same period. 0: unlimited.
         operation_history: Duration as Days = Duration::from_secs(30 * 86_400), ours true;

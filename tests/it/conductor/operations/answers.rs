@@ -5,6 +5,7 @@ use std::time::Duration;
 use magnum_common::error::Exception;
 use magnum_common::model::ClusterStatus;
 use magnum_conductor::handlers::{Accepted, Command};
+use magnum_conductor::operations::database_watch::DatabaseWatch;
 use magnum_conductor::operations::{State, sweep};
 use magnum_conductor::rpc::{Consumer, TransportSink};
 use magnum_driver_api::DriverError;
@@ -77,7 +78,7 @@ on_every_database! {
         *world.sink.fail.lock().unwrap() = None;
         // The sweep leaves young answers to the conductor that made them.
         database.execute("UPDATE conductor_operation SET updated_ms = 0").await.unwrap();
-        sweep::pass(&conductor.services).await.unwrap();
+        sweep::pass(&conductor.services, &mut DatabaseWatch::new(Duration::from_secs(60))).await.unwrap();
         sent(&world, 1).await;
     }
 

@@ -5,12 +5,18 @@ use std::time::Duration;
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::ClusterStatus;
 use magnum_conductor::handlers::Command;
+use magnum_conductor::operations::database_watch::DatabaseWatch;
 use magnum_conductor::operations::{State, finish, lease, sweep};
 use magnum_driver_api::{DriverError, DriverReport, NodeGroupChanges};
 use magnum_tests::fake_driver::{Act, Gate, built, with_group};
-use magnum_tests::{TestDatabase, on_every_database};
+use magnum_tests::{TestDatabase, on_every_database, wait};
+use tokio::time::Instant;
 
 use super::world::{World, create, delete, update};
+
+fn watch() -> DatabaseWatch {
+    DatabaseWatch::new(Duration::from_secs(60))
+}
 
 on_every_database! {
     async fn successful_create_stores_everything_the_driver_reported(database: TestDatabase) {
@@ -195,7 +201,7 @@ on_every_database! {
         conductor.wake();
         world.reaches(&operation, State::Observing).await;
         tokio::time::sleep(Duration::from_millis(350)).await;
-        sweep::pass(&conductor.services).await.unwrap();
+        sweep::pass(&conductor.services, &mut watch()).await.unwrap();
         world.reaches(&operation, State::Failed).await;
         let cluster = world.cluster(&uuid).await.unwrap();
         assert_eq!(cluster.status, Some(ClusterStatus::DeleteFailed));
@@ -219,6 +225,7 @@ on_every_database! {
     async fn an_operation_of_a_driver_that_nobody_has_is_not_claimed_and_ends_by_the_sweep(database: TestDatabase) {
         let mut world = World::new(&database).await;
         world.timing.driver_patience = Duration::ZERO;
+        world.timing.driver_alive = Duration::ZERO;
         database.execute("UPDATE cluster_template SET driver = 'elsewhere'").await.unwrap();
         let asked = create();
         let uuid = asked.command.cluster().clone();
@@ -226,15 +233,36 @@ on_every_database! {
         let conductor = world.conductor("one");
         world.complete_cluster_of(&conductor, &database).await;
         assert_eq!(world.row(&operation).await.state, "queued", "left to a conductor that has the driver");
-        sweep::pass(&conductor.services).await.unwrap();
+        sweep::pass(&conductor.services, &mut watch()).await.unwrap();
         world.reaches(&operation, State::Failed).await;
         let reason = world.cluster(&uuid).await.unwrap().status_reason.unwrap();
         assert!(reason.contains("(elsewhere) not supported") && reason.contains("No running conductor"), "{reason}");
     }
 
+    async fn a_conductor_that_has_just_come_to_the_database_judges_nobody(database: TestDatabase) {
+        let mut world = World::new(&database).await;
+        world.timing.driver_patience = Duration::ZERO;
+        world.timing.driver_alive = Duration::from_millis(500);
+        database.execute("UPDATE cluster_template SET driver = 'elsewhere'").await.unwrap();
+        let operation = world.record(create()).await;
+        let conductor = world.conductor("one");
+        // An outage has made all announcements old.
+        let mut watch = watch();
+        let begun = Instant::now();
+        sweep::pass(&conductor.services, &mut watch).await.unwrap();
+        assert_eq!(world.row(&operation).await.state, "queued");
+        wait::until("the operation to be given up", Duration::from_secs(60), async || {
+            sweep::pass(&conductor.services, &mut watch).await.unwrap();
+            let state = world.row(&operation).await.state;
+            (state == "failed").then_some(()).ok_or(state)
+        }).await.unwrap();
+        assert!(begun.elapsed() >= Duration::from_millis(500));
+    }
+
     async fn what_a_dead_conductor_leaves_behind_ends_by_anybody_when_its_driver_is_nowhere(database: TestDatabase) {
         let mut world = World::new(&database).await;
         world.timing.driver_patience = Duration::ZERO;
+        world.timing.driver_alive = Duration::ZERO;
         for how in ["deadline", "stop", "sweep"] {
             let gate = Gate::new();
             world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Panic)));
@@ -252,7 +280,7 @@ on_every_database! {
             match how {
                 "deadline" => database.execute(&set("deadline_ms = 1")).await.unwrap(),
                 "stop" => drop(world.record(delete(&uuid)).await),
-                _ => sweep::pass(&two.services).await.unwrap(),
+                _ => sweep::pass(&two.services, &mut watch()).await.unwrap(),
             }
             two.wake();
             let (state, words) = match how {
