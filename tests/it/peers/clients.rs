@@ -4,6 +4,7 @@
 //! Nova and Neutron.
 
 mod commands;
+mod gophercloud;
 mod libraries;
 mod refusals;
 mod tempest;
