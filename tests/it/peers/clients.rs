@@ -3,6 +3,7 @@
 //! and our conductor over RabbitMQ and MariaDB. Images, flavors, networks and key pairs are looked up in the real Glance,
 //! Nova and Neutron.
 
+mod ansible;
 mod commands;
 mod gophercloud;
 mod libraries;
