@@ -7,6 +7,7 @@ mod ansible;
 mod commands;
 mod gophercloud;
 mod libraries;
+mod rally;
 mod refusals;
 mod tempest;
 mod world;

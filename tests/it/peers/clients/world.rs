@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_tests::Backend;
-use magnum_tests::cloud_services::CloudServices;
+use magnum_tests::cloud_services::{CloudServices, Service};
 use magnum_tests::deployment::{Api, Deployment, is_terminal};
 use magnum_tests::openstack::PASSWORD;
 use magnum_tests::oslo_peer::OsloPeer;
 use magnum_tests::process::Program;
-use magnum_tests::rest::IMAGE;
+use magnum_tests::rest::{IMAGE, Rest};
 use magnum_tests::wait;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ pub struct Stack {
     pub deployment: Deployment,
     pub region: String,
     _conductor: Program,
-    _api: Api,
+    api: Api,
 }
 
 impl Stack {
@@ -56,8 +56,29 @@ impl Stack {
             deployment,
             region,
             _conductor: conductor,
-            _api: api,
+            api,
         })
+    }
+
+    /// The API without a client of its own.
+    pub fn rest(&self) -> &Rest {
+        &self.api.rest
+    }
+
+    /// Puts the other services into that region, for clients that ask them, too.
+    pub async fn list_the_cloud(&self) -> Result<()> {
+        let openstack = self.cloud.openstack;
+        let keystone = openstack.keystone_url();
+        openstack
+            .list(&self.region, "identity", "public", &keystone)
+            .await?;
+        for service in [Service::Glance, Service::Nova, Service::Neutron] {
+            let url = format!("http://{}{}", self.cloud.address(service), service.listed());
+            openstack
+                .list(&self.region, service.kind(), "public", &url)
+                .await?;
+        }
+        Ok(())
     }
 }
 
