@@ -6,6 +6,7 @@
 mod ansible;
 mod commands;
 mod gophercloud;
+mod heat;
 mod libraries;
 mod rally;
 mod refusals;
