@@ -6,6 +6,7 @@
 //! | `adoption` | a database that Magnum made is taken over with everything in it, and goes back to Magnum |
 //! | `adoption_elsewhere` | on PostgreSQL and SQLite, where Magnum's tool fails, its classes work on our tables |
 //! | `life` | a client of Magnum's API, and of ours, cannot tell Magnum's conductor from ours |
+//! | `dashboard_forms` | what the forms of magnum-ui send is answered as Magnum's API answers it |
 //! | `mixed_fleet` | one Python conductor and two of ours share the work, and harm each other in nothing |
 //! | `heat_adoption` | a Magnum 22 with clusters in Heat is moved to ours, which makes the same of a request as Python does |
 //! | `heat_life` | Magnum 22's Heat driver makes, changes and deletes a tenant's cluster under our programs, and leaves nothing |
@@ -16,12 +17,13 @@
 //! | `heat_replay` | Magnum 22's Heat driver does through our conductor what it was recorded to do |
 //! | `replay` | what the replays have in common |
 //! | `python_package` | clusters of a driver that is a Python package go from our conductor to Python's, and the other way |
-//! | `clients` | every command of `openstack coe`, the libraries and tempest work; nobody sees another project's things |
+//! | `clients` | every command of `openstack coe`, the libraries, tempest, gophercloud, Ansible, rally, Heat and Horizon work; nobody sees another project's things |
 
 mod adoption;
 mod adoption_elsewhere;
 mod capi_life;
 mod clients;
+mod dashboard_forms;
 mod heat_adoption;
 mod heat_interrupted;
 mod heat_life;

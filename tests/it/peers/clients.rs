@@ -7,6 +7,7 @@ mod ansible;
 mod commands;
 mod gophercloud;
 mod heat;
+mod horizon;
 mod libraries;
 mod rally;
 mod refusals;

@@ -54,7 +54,7 @@ const WITH_OUR_API: &[&str] = &[
 
 /// Which API the client talks to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Api {
+pub(super) enum Api {
     Magnums(Served),
     Ours,
 }
@@ -67,7 +67,7 @@ enum Conductor {
 }
 
 /// A deployment whose API knows the images that the stand-in cloud has.
-async fn deployment() -> Result<Deployment> {
+pub(super) async fn deployment() -> Result<Deployment> {
     let mut deployment = Deployment::new(Backend::Mariadb).await?;
     let image =
         |id: &str, name: &str, properties: Value| json!({"id": id, "name": name, "properties": properties});
@@ -170,7 +170,7 @@ const DIFFERENCES: &[Difference] = &[
 ];
 
 /// Every leaf of a value, by its path.
-fn leaves(value: &Value, path: &str, into: &mut Vec<(String, String)>) {
+pub(super) fn leaves(value: &Value, path: &str, into: &mut Vec<(String, String)>) {
     match value {
         Value::Object(map) if !map.is_empty() => {
             for (key, inner) in map {
