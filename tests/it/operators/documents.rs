@@ -59,6 +59,11 @@ const HOW: &[(&str, How)] = &[
     ("magnum-conductor dead-letters list", AsWritten),
     ("magnum-conductor dead-letters requeue --all", AsWritten),
     ("magnum-conductor dead-letters discard --all", AsWritten),
+    // docs/clients.md
+    (
+        "tests/run --only clients::rally",
+        As("tests/run --only clients::rally --check && has_test clients::rally"),
+    ),
     // docs/testing.md
     (
         "tests/run --only crash_matrix",
