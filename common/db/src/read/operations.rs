@@ -3,7 +3,16 @@
 //! Only what may be shown is read: neither arguments nor contexts nor answers. Conductors, who own the journal, have
 //! their own reads.
 
+mod search;
+mod stuck;
+
 use diesel::prelude::*;
+
+pub use self::search::{
+    KINDS, Matching, OPEN_STATES, OperationFilter, OperationRecord, STATES, find, history, list, matching,
+    newest_id, number_of,
+};
+pub use self::stuck::{ahead_of, ended, open_counts, stuck};
 
 use crate::schema::{conductor_operation, conductor_operation_event};
 use crate::{AnyConnection, DbError};
@@ -187,8 +196,5 @@ pub fn open_and_failed(
             .select(Operation::as_select())
             .load(conn)?)
     };
-    Ok((
-        in_states(&["queued", "running", "retrying", "observing"])?,
-        in_states(&["failed"])?,
-    ))
+    Ok((in_states(OPEN_STATES)?, in_states(&["failed"])?))
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 use magnum_common::ids::{NodeGroupUuid, OperationId};
+use magnum_db::read::operations::{self, OperationFilter};
 use magnum_db::{self as db, AnyConnection, DbError, schema};
 
 use super::JournalError;
@@ -293,27 +294,17 @@ pub struct Wanted {
 /// # Errors
 /// The database failed.
 pub fn list(conn: &mut AnyConnection, wanted: &Wanted) -> Result<Vec<OperationRow>, JournalError> {
-    let mut query = op::conductor_operation
-        .select(OperationRow::as_select())
-        .order(op::id.desc())
-        .limit(wanted.limit)
-        .into_boxed();
-    if let Some(clusters) = &wanted.clusters {
-        query = query.filter(op::cluster_uuid.eq_any(clusters));
-    }
-    if let Some(project) = &wanted.project {
-        query = query.filter(op::project_id.eq(project));
-    }
-    if let Some(kind) = wanted.kind {
-        query = query.filter(op::kind.eq(kind.as_str()));
-    }
-    if let Some(state) = wanted.state {
-        query = query.filter(op::state.eq(state.as_str()));
-    }
-    if let Some(since) = wanted.since_ms {
-        query = query.filter(op::created_ms.ge(since));
-    }
-    Ok(query.load(conn)?)
+    Ok(operations::matching(&OperationFilter {
+        clusters: wanted.clusters.clone(),
+        project: wanted.project.clone(),
+        kind: wanted.kind.map(|kind| kind.as_str().to_owned()),
+        states: wanted.state.map(|state| vec![state.as_str().to_owned()]),
+        since_ms: wanted.since_ms,
+        ..OperationFilter::default()
+    })
+    .select(OperationRow::as_select())
+    .limit(wanted.limit)
+    .load(conn)?)
 }
 
 /// How many operations are in each state: for metrics.
