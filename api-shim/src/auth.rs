@@ -96,6 +96,18 @@ impl Authenticator {
         }
     }
 
+    /// Asks Keystone now, whether a token of the service user is at hand or not, and says the same as
+    /// [`Authenticator::service_user`].
+    ///
+    /// # Errors
+    /// Keystone is away, broken, or does not let the service user in.
+    pub async fn reach_keystone(&self) -> Result<Option<String>, ServiceError> {
+        match self {
+            Self::Noauth { .. } => Ok(None),
+            Self::Keystone(strategy) => strategy.reach_keystone().await.map(Some),
+        }
+    }
+
     /// Who sends a request.
     ///
     /// # Errors

@@ -137,6 +137,14 @@ impl Tokens {
         self.keystone.identity().await
     }
 
+    /// Asks Keystone now, and says the same as [`Tokens::service_user`].
+    ///
+    /// # Errors
+    /// Keystone is away, broken, or does not let the service user in.
+    pub async fn reach_keystone(&self) -> Result<String, ServiceError> {
+        self.keystone.reach().await
+    }
+
     /// The identity that the token stands for; `None` when it is not valid. With `expired_too` a token that was valid
     /// until it expired is.
     ///

@@ -107,6 +107,14 @@ impl Strategy {
         self.tokens.service_user().await
     }
 
+    /// Asks Keystone now, and says the same as [`Strategy::service_user`].
+    ///
+    /// # Errors
+    /// Keystone is away, broken, or does not let the service user in.
+    pub async fn reach_keystone(&self) -> Result<String, ServiceError> {
+        self.tokens.reach_keystone().await
+    }
+
     /// Who sends a request.
     ///
     /// # Errors

@@ -18,29 +18,39 @@ pub const FRESH: Duration = Duration::from_secs(2);
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What the other service said; an error says what is wrong, in a sentence for operators.
-pub type Said = Result<(), String>;
+pub type Said<T = ()> = Result<T, String>;
 
-type Question = dyn Fn() -> Pin<Box<dyn Future<Output = Said> + Send>> + Send + Sync;
+type Question<T> = dyn Fn() -> Pin<Box<dyn Future<Output = Said<T>> + Send>> + Send + Sync;
+
+/// Since when somebody is asking, and where the answer will be.
+type Asking<T> = (Instant, watch::Receiver<Option<Said<T>>>);
 
 /// A probe of a server, shared by all who need its result.
-pub struct Probe {
-    question: Box<Question>,
+pub struct Probe<T = ()> {
+    question: Box<Question<T>>,
     fresh: Duration,
     patience: Duration,
-    state: Mutex<State>,
+    state: Mutex<State<T>>,
 }
 
-#[derive(Default)]
-struct State {
-    last: Option<(Instant, Said)>,
-    /// Since when somebody is asking, and where the answer will be.
-    asking: Option<(Instant, watch::Receiver<Option<Said>>)>,
+struct State<T> {
+    last: Option<(Instant, Said<T>)>,
+    asking: Option<Asking<T>>,
 }
 
-impl Probe {
+impl<T> Default for State<T> {
+    fn default() -> Self {
+        Self {
+            last: None,
+            asking: None,
+        }
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Probe<T> {
     /// Of a question that may take as long as it likes.
     pub fn new(
-        question: impl Fn() -> Pin<Box<dyn Future<Output = Said> + Send>> + Send + Sync + 'static,
+        question: impl Fn() -> Pin<Box<dyn Future<Output = Said<T>> + Send>> + Send + Sync + 'static,
     ) -> Self {
         Self {
             question: Box::new(question),
@@ -51,7 +61,7 @@ impl Probe {
     }
 
     /// The answer, not older than [`FRESH`], within [`PATIENCE`].
-    pub async fn ask(self: &Arc<Self>) -> Said {
+    pub async fn ask(self: &Arc<Self>) -> Said<T> {
         let (since, mut answer) = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some((at, said)) = &state.last
@@ -77,7 +87,7 @@ impl Probe {
         }
     }
 
-    fn begin(self: &Arc<Self>) -> (Instant, watch::Receiver<Option<Said>>) {
+    fn begin(self: &Arc<Self>) -> Asking<T> {
         let (tell, answer) = watch::channel(None);
         let (probe, said) = (Arc::clone(self), (self.question)());
         tokio::spawn(async move {

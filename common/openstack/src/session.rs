@@ -83,6 +83,27 @@ impl Session {
         Ok(format!("{identity} at {}", self.credentials.keystone))
     }
 
+    /// Asks Keystone, also where a token is at hand: for one who wants to know whether it answers. Says the same as
+    /// [`Session::identity`].
+    ///
+    /// # Errors
+    /// Keystone does not answer, or does not let the session's user in.
+    pub async fn reach(&self) -> Result<String, ServiceError> {
+        let keystone = self.keystone();
+        let token = self.token(None).await?;
+        let subject = [("X-Subject-Token", token.id.expose())];
+        let question = ServiceRequest {
+            headers: &subject,
+            has_secret: true,
+            ..ServiceRequest::get(&keystone, "/auth/tokens", &[("nocatalog", "")])
+        };
+        match self.request(&question).await {
+            // That it does not know an old token is an answer, too: the request was sent with a new one then.
+            Ok(_) | Err(ServiceError::NotFound { .. }) => self.identity().await,
+            Err(error) => Err(error),
+        }
+    }
+
     /// Sends a request to a service as the session's user; a rejected token is renewed once.
     ///
     /// # Errors

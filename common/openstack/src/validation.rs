@@ -147,6 +147,14 @@ impl Keystone {
         self.session.identity().await
     }
 
+    /// Asks Keystone now, and says the same as [`Keystone::identity`].
+    ///
+    /// # Errors
+    /// Keystone is away, broken, or does not let the service user in.
+    pub async fn reach(&self) -> Result<String, ServiceError> {
+        self.session.reach().await
+    }
+
     /// The token's document as Keystone's text, `{"token": …}`; `None` when the token is not valid. With
     /// `expired_too` one that was valid until it expired is, too, for as long as Keystone remembers it.
     ///
