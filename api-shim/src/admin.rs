@@ -5,10 +5,11 @@
 //! | `/healthcheck` | what the API's own port says, wherever `[healthcheck] path` puts it there |
 //! | `/readiness` | whether requests would succeed now: asks database and broker |
 //! | `/metrics` | Prometheus |
-//! | `/ui` | a page for people: conductors, operations, drivers (`ui`) |
+//! | `/ui` | pages for people: what is stuck and why, operations, conductors, drivers (`ui`); `/` leads there |
 //!
 //! It has no authentication and shows what goes on in every project: keep it on an address that only operators reach.
 
+pub mod services;
 mod ui;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use axum::{Json, Router};
 use magnum_rpc::Health as BrokerHealth;
 use serde_json::json;
 
+use self::services::Services;
 use crate::health::probe::Probe;
 use crate::metric_definitions;
 use crate::state::App;
@@ -34,6 +36,8 @@ pub struct Admin {
     pub database: Arc<Probe>,
     /// Whether the broker does.
     pub broker: Arc<Probe>,
+    /// What the pages show of these two, and of Keystone.
+    pub services: Arc<Services>,
 }
 
 /// The routes, health excepted.
@@ -41,8 +45,7 @@ pub fn routes(admin: Admin) -> Router {
     Router::new()
         .route("/readiness", get(readiness))
         .route("/metrics", get(metrics))
-        .route("/ui", get(ui::page))
-        .route("/ui/style.css", get(ui::style))
+        .merge(ui::routes())
         .with_state(admin)
 }
 

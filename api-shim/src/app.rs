@@ -131,7 +131,7 @@ impl Api {
         if let Some(listening) = admin_listening {
             admin_address = listening.address().ok();
             let health = probes.health(settings, "/healthcheck", &shutdown);
-            let service = admin_service(&app, &probes, health);
+            let service = admin_service(settings, &app, &probes, health);
             let serving = connections::serve(listening, None, limits, shutdown.clone(), service);
             tasks.push(tokio::spawn(serving));
         }

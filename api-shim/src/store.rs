@@ -11,6 +11,7 @@ pub mod clusters;
 mod error;
 pub mod federations;
 pub mod node_groups;
+pub mod operation_search;
 pub mod operations;
 pub mod overview;
 pub mod quotas;

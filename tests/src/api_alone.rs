@@ -23,6 +23,8 @@ use crate::run_dir::run_dir;
 pub struct World {
     /// The API.
     pub api: Api,
+    /// The connections that it has.
+    pub pool: Database,
     transport: Arc<dyn Transport>,
     database: TestDatabase,
 }
@@ -30,6 +32,14 @@ pub struct World {
 impl World {
     /// With settings that `change` decides.
     pub async fn start(change: impl FnOnce(&mut Settings)) -> Result<Self> {
+        Self::start_as(change, |_| {}).await
+    }
+
+    /// The same, of which the API itself is told something else than what database and broker were reached by.
+    pub async fn start_as(
+        change: impl FnOnce(&mut Settings),
+        tell: impl FnOnce(&mut Settings),
+    ) -> Result<Self> {
         let test = TestDatabase::sqlite()?;
         let mut settings = Settings {
             database: DatabaseSection {
@@ -47,9 +57,11 @@ impl World {
         migrate::upgrade(&settings.database).await?;
         let database = Database::connect(&settings.database).await?;
         let transport = rpc::connect(&settings, "test").await?;
-        let api = Api::start(&settings, Arc::clone(&transport), database).await?;
+        tell(&mut settings);
+        let api = Api::start(&settings, Arc::clone(&transport), database.clone()).await?;
         Ok(Self {
             api,
+            pool: database,
             transport,
             database: test,
         })

@@ -23,6 +23,7 @@
 //! | [`amqp_tap`] | a line that writes down what a client declares |
 //! | [`probe`] | a database looked at from outside of the product's own types |
 //! | [`api_alone`] | the API alone in the test's process |
+//! | [`statements`] | what this process asks of an SQLite database, and how that is carried out |
 //! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
 //! | [`fake_driver`] | a driver in this process that does what a test says |
 //! | [`deployment`], [`driver_record`], [`rest`] | all of it together, and its witnesses |
@@ -87,6 +88,7 @@ pub mod recorded_cloud;
 pub mod rest;
 pub mod run_dir;
 pub mod server;
+pub mod statements;
 pub mod sweep;
 pub mod tls_front;
 pub mod trustee_domain;

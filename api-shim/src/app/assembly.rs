@@ -17,6 +17,7 @@ use tower::util::{MapRequestLayer, MapResponseLayer};
 use tower::{Layer as _, Service, ServiceBuilder};
 
 use super::StartError;
+use crate::admin::services::Services;
 use crate::auth::Authenticator;
 use crate::cloud::Cloud;
 use crate::conductor_api::ConductorApi;
@@ -120,6 +121,7 @@ pub(super) fn public_service(
 
 /// The service on `[api] admin_listen`.
 pub(super) fn admin_service(
+    settings: &Settings,
     app: &Arc<App>,
     probes: &Probes,
     health: Arc<Health>,
@@ -129,6 +131,7 @@ pub(super) fn admin_service(
         app: Arc::clone(app),
         database: Arc::clone(&probes.database),
         broker: Arc::clone(&probes.broker),
+        services: Arc::new(Services::new(settings, app, Arc::clone(&probes.database))),
     };
     ServiceBuilder::new()
         .layer(from_fn_with_state(health, health::answer))

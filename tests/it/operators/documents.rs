@@ -77,6 +77,10 @@ const HOW: &[(&str, How)] = &[
         "MAGNUM_TESTS_PLUGIN_RUN=all tests/run --only heat_replay",
         As("tests/run --only heat_replay --check && has_test heat_replay"),
     ),
+    (
+        "MAGNUM_TESTS_PICTURES=docs tests/run --only pictures",
+        As("tests/run --only pictures --check && has_test pictures"),
+    ),
     ("tests/run --check", AsWritten),
     ("tests/run --fuzz 600", As("tests/run --fuzz 600 --check")),
     // docs/benchmarks.md. They take minutes, and numbers of a busy machine say nothing: that they can be asked for.
