@@ -3,9 +3,11 @@
 //! | module | proves |
 //! |---|---|
 //! | `migrations` | what `magnum-db-manage upgrade` makes, adopts and refuses |
+//! | `operations_read` | what operators search for and what is stuck, the same on all of them |
 //! | `pool` | transactions, collisions, locks, outages |
 //! | `rows` | rows that real Magnum wrote are read field by field, and ours are the same bytes |
 
 mod migrations;
+mod operations_read;
 mod pool;
 mod rows;
