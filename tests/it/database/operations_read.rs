@@ -71,8 +71,8 @@ fn numbers(found: &[operations::Operation]) -> Vec<i64> {
     found.iter().map(|operation| operation.id).collect()
 }
 
-fn list(conn: &mut AnyConnection, filter: OperationFilter) -> Result<Vec<i64>, DbError> {
-    Ok(numbers(&operations::list(conn, &filter, 4)?))
+fn list(conn: &mut AnyConnection, filter: &OperationFilter) -> Result<Vec<i64>, DbError> {
+    Ok(numbers(&operations::list(conn, filter, 4)?))
 }
 
 on_every_database! {
@@ -104,20 +104,20 @@ on_every_database! {
             .run(|conn| {
                 let some = |text: &str| Some(text.to_owned());
                 let filter = OperationFilter::default;
-                assert_eq!(list(conn, filter())?, [12, 11, 10, 9]);
-                assert_eq!(list(conn, OperationFilter { before_id: Some(3), ..filter() })?, [2, 1]);
-                assert_eq!(list(conn, OperationFilter { after_id: Some(10), ..filter() })?, [12, 11]);
-                assert_eq!(list(conn, OperationFilter { id: Some(5), ..filter() })?, [5]);
-                assert_eq!(list(conn, OperationFilter { request: some("req-6"), ..filter() })?, [6]);
-                assert_eq!(list(conn, OperationFilter { kind: some("cluster_create"), ..filter() })?, [0; 0]);
-                assert_eq!(list(conn, OperationFilter { clusters: Some(Vec::new()), ..filter() })?, [0; 0]);
+                assert_eq!(list(conn, &filter())?, [12, 11, 10, 9]);
+                assert_eq!(list(conn, &OperationFilter { before_id: Some(3), ..filter() })?, [2, 1]);
+                assert_eq!(list(conn, &OperationFilter { after_id: Some(10), ..filter() })?, [12, 11]);
+                assert_eq!(list(conn, &OperationFilter { id: Some(5), ..filter() })?, [5]);
+                assert_eq!(list(conn, &OperationFilter { request: some("req-6"), ..filter() })?, [6]);
+                assert_eq!(list(conn, &OperationFilter { kind: some("cluster_create"), ..filter() })?, [0; 0]);
+                assert_eq!(list(conn, &OperationFilter { clusters: Some(Vec::new()), ..filter() })?, [0; 0]);
                 let both = OperationFilter {
                     clusters: Some(vec!["a".to_owned(), "i".to_owned()]),
                     project: some("p-1"),
                     states: Some(vec!["observing".to_owned(), "succeeded".to_owned()]),
                     ..filter()
                 };
-                assert_eq!(list(conn, both)?, [11, 1]);
+                assert_eq!(list(conn, &both)?, [11, 1]);
                 assert_eq!(operations::newest_id(conn)?, 12);
                 assert_eq!(operations::number_of(conn, "u-3", &["m-4"])?, Some(3));
                 assert_eq!(operations::number_of(conn, "x", &["y", "m-4"])?, Some(4));
