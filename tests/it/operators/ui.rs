@@ -5,18 +5,21 @@ mod stage;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_common::secret::Secret;
 use magnum_conductor::operations::{State, hold};
 use magnum_conductor::workflows::OperationKind;
-use magnum_config::AuthStrategy;
+use magnum_config::{AuthStrategy, Settings};
 use magnum_db::read::operations;
 use magnum_tests::api_alone::World;
+use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::process::Launch;
+use magnum_tests::recorded_cloud::RecordedCloud;
 use magnum_tests::run_dir::run_dir;
 use magnum_tests::statements::Statements;
+use magnum_tests::wait;
 
 use self::stage::{CLUSTER, Operation, operation_id};
 
@@ -30,6 +33,9 @@ fn browser() -> Result<PathBuf> {
         .find(|path| path.exists())
         .context("no Chromium is installed (tests/run --check says what is missing)")
 }
+
+/// After that, what a test waits for does not come.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How a page is looked at.
 #[derive(Clone, Copy)]
@@ -354,6 +360,37 @@ fn the_form_offers_every_kind_and_state_that_conductors_know() {
     assert_eq!(operations::STATES, states);
     let open: Vec<&str> = State::OPEN.iter().map(|state| state.as_str()).collect();
     assert_eq!(operations::OPEN_STATES, open);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_keystone_that_goes_away_is_seen_although_a_token_is_held() -> Result<()> {
+    let cloud = RecordedCloud::start().await?;
+    let mut told = Settings::default();
+    cloud.configure(&mut told);
+    let auth_url = told.keystone_authtoken.auth_url.context("an address")?;
+    let address = auth_url.trim_start_matches("http://").split('/').next();
+    let line = ChaosProxy::start(address.context("an address")?.parse()?).await?;
+    let world = World::start(|settings| {
+        cloud.configure(settings);
+        settings.keystone_authtoken.auth_url = Some(format!("http://{}/identity/v3", line.address()));
+    })
+    .await?;
+    let says = async |state: &str| {
+        wait::until(&format!("Keystone to be shown {state}"), PATIENCE, async || {
+            let (_, html) = page(&world, "/ui").await?;
+            let shown = format!("<strong>Keystone</strong> <span class=\"state {state}");
+            ensure!(html.contains(&shown), "{html}");
+            anyhow::Ok(())
+        })
+        .await
+    };
+    says("good").await?;
+    line.cut();
+    says("bad").await?;
+    line.restore();
+    says("good").await?;
+    world.stop().await;
+    Ok(())
 }
 
 /// Statements that a page costs: whether the database answers is asked once for all of them.
