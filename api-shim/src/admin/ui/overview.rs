@@ -14,6 +14,9 @@ use crate::store::overview::Overview;
 /// Most rows of a table of the overview; the list has the others.
 const ROWS: usize = 15;
 
+/// The same of operations that are done, which matter least.
+const DONE_ROWS: usize = 8;
+
 /// What the page shows, and when it was looked at.
 pub struct Page<'a> {
     /// What the servers say.
@@ -49,6 +52,7 @@ impl Page<'_> {
         let mut ended: Vec<&Operation> = seen.ended.iter().filter(is_well).collect();
         // They were read in the order in which they were accepted.
         ended.sort_by_key(|operation| std::cmp::Reverse(operation.ended_ms));
+        ended.truncate(DONE_ROWS);
         let failed: Vec<&Operation> = seen.failed.iter().collect();
         let open: Vec<&Operation> = seen.open.iter().collect();
         let in_flight: i64 = seen.open_counts.iter().map(|(_, count)| count).sum();

@@ -40,11 +40,9 @@ fn row(operation: &Operation, now_ms: i64, name: Option<&str>) -> Markup {
             td data-label="Operation" {
                 div.cell {
                     a href=(page_of(operation)) { strong { (operation.kind) } }
-                    @if let Some(step) = operation.step.as_ref().filter(|_| is_open(operation)) { ", step " (step) }
                     br; (id(&operation.uuid))
-                    @if let Some(driver) = &operation.driver {
-                        br; small { "driver " (driver) " " (operation.driver_version.as_deref().unwrap_or_default()) }
-                    }
+                    @let means = means(operation);
+                    @if !means.is_empty() { br; small { (means) } }
                 }
             }
             td data-label="State" { div.cell { (state(&operation.state)) (attempts(operation, now_ms)) } }
@@ -64,6 +62,21 @@ fn row(operation: &Operation, now_ms: i64, name: Option<&str>) -> Markup {
             }
         }
     }
+}
+
+/// Where it is, while it is open, and by which driver it is done.
+fn means(operation: &Operation) -> String {
+    let step = operation.step.as_ref().filter(|_| is_open(operation));
+    let driver = operation.driver.as_ref().map(|driver| {
+        let version = operation.driver_version.as_deref().unwrap_or_default();
+        format!("driver {driver} {version}").trim_end().to_owned()
+    });
+    let parts: Vec<String> = step
+        .map(|step| format!("step {step}"))
+        .into_iter()
+        .chain(driver)
+        .collect();
+    parts.join(", ")
 }
 
 /// Who works on it, how often that failed, and when it is tried again.
