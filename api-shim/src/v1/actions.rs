@@ -5,7 +5,7 @@
 //! recorded them; a Python conductor answers that it does not know them (501).
 //!
 //! Where this differs from Magnum: a resize that the cluster's status does not allow is refused at once (409), and so
-//! is what the driver cannot do (400), and one that names nodes which are not there ([`super::node_names`]).
+//! is what the driver cannot do (400), and one that names nodes which are not there (`node_names`).
 
 use std::sync::Arc;
 
