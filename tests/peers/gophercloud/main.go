@@ -115,6 +115,8 @@ func do(asked request) (interface{}, error) {
 		return all(apiversions.List(service), func(page pagination.Page) (interface{}, error) {
 			return apiversions.ExtractAPIVersions(page)
 		})
+	case "apiversions.Get":
+		return apiversions.Get(service, on(0)).Extract()
 	case "clustertemplates.Create":
 		var opts clustertemplates.CreateOpts
 		if err := options(&opts); err != nil {

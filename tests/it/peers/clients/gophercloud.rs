@@ -106,6 +106,9 @@ async fn gophercloud_makes_changes_and_deletes_a_cluster() -> Result<()> {
         "{versions}"
     );
 
+    let version = go.call("apiversions.Get", &["v1"], none.clone()).await?;
+    ensure!(version == versions[0], "{version}");
+
     let made = json!({
         "name": "small", "coe": "kubernetes", "image_id": IMAGE, "external_network_id": "public", "keypair_id": "key",
         "flavor_id": "m1.small", "network_driver": "calico", "labels": {"tier": "gold"}, "floating_ip_enabled": true,
