@@ -14,6 +14,7 @@ use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::declare::{Declarer, Mismatches, has_code};
 use super::hosts::HostOrder;
@@ -37,6 +38,8 @@ pub(super) struct Sender {
     mismatches: Arc<Mismatches>,
     live: tokio::sync::Mutex<Line>,
     permits: Semaphore,
+    /// Whoever connects at that moment gives up: the connection is wanted no more.
+    closing: CancellationToken,
 }
 
 /// The connection, as far as there is one, and where the next one goes.
@@ -83,6 +86,7 @@ impl Sender {
             mismatches,
             live: tokio::sync::Mutex::new(line),
             permits: Semaphore::new(CHANNELS),
+            closing: CancellationToken::new(),
         }
     }
 
@@ -160,7 +164,12 @@ impl Sender {
             return Ok(Arc::clone(live));
         }
         line.live = None;
-        let opened = self.opener.open("sender", &mut line.hosts).await;
+        let opened = tokio::select! {
+            opened = self.opener.open("sender", &mut line.hosts) => opened,
+            () = self.closing.cancelled() => {
+                return Err(PublishError::Disconnected("the program ends".to_owned()));
+            }
+        };
         let connection = opened.map_err(|error| PublishError::Disconnected(error.to_string()))?;
         let live = Arc::new(Live {
             connection,
@@ -213,7 +222,9 @@ impl Sender {
         Ok(())
     }
 
+    /// Does not wait for a broker that does not answer.
     pub(super) async fn close(&self) {
+        self.closing.cancel();
         if let Some(live) = self.live.lock().await.live.take() {
             // The broker may be gone; then there is nothing to close.
             let _late = timeout(CLOSE_TIMEOUT, live.connection.close(200, "OK".into())).await;
