@@ -24,7 +24,7 @@ use magnum_config::{ConfigArgs, Settings};
 use magnum_db as db;
 use magnum_db::Database;
 use magnum_rpc::{self as rpc, Transport};
-use magnum_service::{Asked, Signals, systemd};
+use magnum_service::{Asked, ProcessReport, Signals, systemd};
 use magnum_telemetry as telemetry;
 
 use crate::microversion::Version;
@@ -124,10 +124,16 @@ async fn serve(settings: &Settings, socket: Option<TcpListener>, config: &Config
     systemd::ready();
     let report = api.start_report(settings);
     tokio::spawn(async move { report.await.log() });
-    while signals.asked().await == Asked::Reload {
-        systemd::reloading();
-        reload(&api, config).await;
-        systemd::ready();
+    loop {
+        match signals.asked().await {
+            Asked::Stop => break,
+            Asked::Reload => {
+                systemd::reloading();
+                reload(&api, config).await;
+                systemd::ready();
+            }
+            Asked::Report => ProcessReport::now().log(),
+        }
     }
     tracing::info!("stopping: no new requests, running ones may end");
     systemd::stopping();

@@ -30,7 +30,7 @@ use magnum_config::Settings;
 use magnum_db::{Database, DbError};
 use magnum_driver_api::GuardProgram;
 use magnum_rpc::{Transport, TransportError};
-use magnum_service::StartReport;
+use magnum_service::{ProcessReport, StartReport};
 use magnum_telemetry::field;
 use tokio::sync::watch;
 
@@ -40,6 +40,7 @@ pub use self::reload::Reload;
 use self::start_report::Reached;
 use self::wire::Handles;
 use crate::metric_definitions as metric;
+use crate::operations::at_work::AtWork;
 
 /// Why a conductor does not start.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +91,7 @@ pub struct Conductor {
     reload: Reload,
     consuming: watch::Receiver<bool>,
     parts: Parts,
+    at_work: AtWork,
 }
 
 impl Conductor {
@@ -101,6 +103,7 @@ impl Conductor {
         metric::describe();
         let mut resources = Resources::open(settings, given).await?;
         let handles = Handles::wire(settings, &resources)?;
+        let at_work = handles.services.at_work.clone();
         let (parts, consuming) = spawn::all(settings, &mut resources, handles).await?;
         let threads = tokio::runtime::Handle::current().metrics().num_workers();
         tracing::info!({ field::CONDUCTOR } = %resources.me, threads, "the conductor runs");
@@ -112,6 +115,7 @@ impl Conductor {
             reload: resources.drivers,
             consuming,
             parts,
+            at_work,
         })
     }
 
@@ -139,6 +143,13 @@ impl Conductor {
             drivers: self.reload.registry.clone(),
         };
         reached.report()
+    }
+
+    /// Says in the log what this process uses and works on. Asks nobody.
+    pub fn report(&self) {
+        ProcessReport::now().log();
+        tracing::info!(parts = %self.parts.names().join(", "), "report: parts of the conductor");
+        self.at_work.log();
     }
 
     /// Waits until it takes messages: as long as the broker takes. `false`: it never will.

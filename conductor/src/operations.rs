@@ -20,6 +20,7 @@
 //! | [`material`], [`request_context`] | what a step begins with |
 //! | [`finish`] | what is written together with an end |
 //! | [`stored_reply`], [`replies`], [`monitor`] | answers of calls, and signs of life until then |
+//! | [`at_work`] | what this process works on, for its report |
 //! | [`sweep`] | what nobody's lease covers |
 //! | [`database_watch`] | how long the database has been seen: who has not seen it judges nobody |
 //! | [`admin`] | list, show, retry, discard |
@@ -30,6 +31,7 @@
 //! the journal ends, and at every moment at most one conductor works on a cluster.
 
 pub mod admin;
+pub mod at_work;
 mod cluster_objects;
 pub mod crash_point;
 pub mod database_watch;

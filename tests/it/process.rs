@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `end_to_end` | an unmodified `openstack coe` client does all it does with Magnum, on three databases |
 //! | `crash_matrix` | `kill -9` at every crash point of every operation loses nothing and doubles nothing |
+//! | `report` | a service that is asked by SIGUSR2 says what it uses and works on, and goes on |
 //! | `start_report` | a service says at its start what it has reached and as whom, and what to do where something is missing |
 //! | `stop_during_start` | a service ends at once when it is told to, whatever it waits for while it starts |
 //! | `storms` | hundreds of requests survive killed conductors, restarted brokers and databases |
@@ -56,6 +57,7 @@ mod python_driver;
 mod python_environments;
 mod python_host;
 mod quota;
+mod report;
 mod secrets;
 mod slow_drivers;
 mod start_report;

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | SIGTERM, SIGINT | the end: in order, and the second time at once |
 //! | SIGHUP | a reload |
+//! | SIGUSR2 | a report of what the process is doing, in its log |
 //!
 //! Guarantee: a service that makes its [`Signals`] first and starts in [`Signals::unless_stopped`] can be ended while it
 //! starts, whatever it waits for. Not guaranteed: that work in blocking threads ends; the runtime has to be shut down
@@ -12,8 +13,10 @@
 
 pub mod systemd;
 
+mod process_report;
 mod signals;
 mod start_report;
 
+pub use self::process_report::ProcessReport;
 pub use self::signals::{Asked, SignalError, Signals};
 pub use self::start_report::StartReport;

@@ -9,6 +9,7 @@ pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
+    user: Signal,
 }
 
 /// What a signal asks for.
@@ -18,6 +19,8 @@ pub enum Asked {
     Stop,
     /// SIGHUP.
     Reload,
+    /// SIGUSR2, at which Magnum's services report, too.
+    Report,
 }
 
 /// The system does not let us receive a signal.
@@ -39,6 +42,7 @@ impl Signals {
             terminate: receive(SignalKind::terminate(), "SIGTERM")?,
             interrupt: receive(SignalKind::interrupt(), "SIGINT")?,
             hangup: receive(SignalKind::hangup(), "SIGHUP")?,
+            user: receive(SignalKind::user_defined2(), "SIGUSR2")?,
         })
     }
 
@@ -48,10 +52,11 @@ impl Signals {
             _ = self.terminate.recv() => Asked::Stop,
             _ = self.interrupt.recv() => Asked::Stop,
             _ = self.hangup.recv() => Asked::Reload,
+            _ = self.user.recv() => Asked::Report,
         }
     }
 
-    /// Waits until the end is asked for. A reload that is asked for meanwhile is kept.
+    /// Waits until the end is asked for. What else is asked for meanwhile is kept.
     pub async fn stop(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

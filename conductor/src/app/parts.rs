@@ -25,6 +25,11 @@ impl Parts {
         self.0.push(Part { name, stop, task });
     }
 
+    /// The names of those that run, in the order of their start.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.0.iter().map(|part| part.name).collect()
+    }
+
     /// Waits for a task that ends though nobody stopped it.
     pub(super) async fn failed(&mut self) -> &'static str {
         if self.0.is_empty() {

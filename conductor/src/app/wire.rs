@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use super::StartError;
 use super::open::Resources;
 use crate::notifications::Notifier;
+use crate::operations::at_work::AtWork;
 use crate::operations::monitor::CallMonitors;
 use crate::operations::notice::{self, Notice, NoticeQueue};
 use crate::operations::replies::{self, Replies, ReplySink};
@@ -62,6 +63,7 @@ impl Handles {
                 answers,
                 monitors: CallMonitors::new(database.clone(), sink),
                 notices,
+                at_work: AtWork::default(),
             },
         })
     }

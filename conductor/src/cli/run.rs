@@ -61,6 +61,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
                     reload.now().await;
                     systemd::ready();
                 }
+                Asked::Report => conductor.report(),
             }
         }
     };

@@ -57,6 +57,7 @@ pub async fn operation(services: OperationServices, stops: Stops, lease: Lease, 
 }
 
 async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row: OperationRow) {
+    let _at_work = services.at_work.begin(&lease, &row);
     let lease = Arc::new(lease);
     let is_call = row.reply.is_some();
     let is_hold = row.kind == hold::KIND;

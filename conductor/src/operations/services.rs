@@ -11,6 +11,7 @@ use magnum_config::ConductorSection;
 use magnum_db::Database;
 use tokio::sync::Notify;
 
+use super::at_work::AtWork;
 use super::monitor::CallMonitors;
 use super::notice::NoticeQueue;
 use super::replies::ReplyQueue;
@@ -43,6 +44,8 @@ pub struct OperationServices {
     pub monitors: CallMonitors,
     /// Where it is told that operations end.
     pub notices: NoticeQueue,
+    /// What runs here.
+    pub at_work: AtWork,
 }
 
 impl OperationServices {

@@ -93,8 +93,12 @@ async fn serve(options: Serve) -> anyhow::Result<()> {
         state.folder().display()
     );
     // An author of a driver has changed it.
-    while signals.asked().await == Asked::Reload {
-        service.reload().await;
+    loop {
+        match signals.asked().await {
+            Asked::Stop => break,
+            Asked::Reload => service.reload().await,
+            Asked::Report => service.report(),
+        }
     }
     signals.unless_stopped(service.stop()).await;
     Ok(())

@@ -65,6 +65,11 @@ impl Service {
         self.conductor.reload().now().await;
     }
 
+    /// Says in the log what goes on.
+    pub(crate) fn report(&self) {
+        self.conductor.report();
+    }
+
     /// Stops the API, then the conductor.
     pub(crate) async fn stop(self) {
         self.api.stop().await;

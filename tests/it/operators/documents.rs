@@ -55,6 +55,11 @@ const HOW: &[(&str, How)] = &[
         "magnum-conductor doctor",
         As("magnum-conductor doctor; [ $? -le 2 ]"),
     ),
+    // No systemd runs here: that the real one has the option. `process::report` sends the signal.
+    (
+        "systemctl kill --signal USR2 magnum-conductor",
+        As("/usr/bin/systemctl kill --help | grep -q -- --signal"),
+    ),
     // docs/DURABILITY.md
     ("magnum-conductor dead-letters list", AsWritten),
     ("magnum-conductor dead-letters requeue --all", AsWritten),

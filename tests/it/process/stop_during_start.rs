@@ -95,6 +95,7 @@ async fn ends_at_once(line: &ChaosProxy, launch: impl AsyncFn() -> Result<(Launc
         &[Signal::SIGTERM][..],
         &[Signal::SIGINT],
         &[Signal::SIGHUP, Signal::SIGTERM],
+        &[Signal::SIGUSR2, Signal::SIGTERM],
     ] {
         let before = line.accepted();
         let (launch, ready) = launch().await?;

@@ -13,6 +13,7 @@ use magnum_conductor::certificates::Certificates;
 use magnum_conductor::drivers::Registry;
 use magnum_conductor::handlers::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade};
 use magnum_conductor::handlers::{Accepted, Acceptor, Answerer, Command, Incoming};
+use magnum_conductor::operations::at_work::AtWork;
 use magnum_conductor::operations::journal::rows::EventRow;
 use magnum_conductor::operations::journal::{JournalError, OperationRow, read};
 use magnum_conductor::operations::monitor::CallMonitors;
@@ -180,6 +181,7 @@ impl World {
             answers,
             monitors: CallMonitors::new(self.db.clone(), Arc::clone(&sink)),
             notices: NoticeQueue::default(),
+            at_work: AtWork::default(),
         };
         (services, Replies::new(self.db.clone(), me, sink, due))
     }
