@@ -1,9 +1,12 @@
 //! What can go wrong with the database, by what the caller should do about it.
 //!
-//! diesel tells the kind of some errors (unique key, serialization failure, closed connection) and hands over
-//! only the server's text for the rest. The texts that matter are listed here once, per kind; sessions are
-//! set to English messages where the server allows it (see [`super::session`]). An unknown text is
-//! [`DbError::Query`], which is never retried.
+//! diesel tells the kind of some errors (unique key, violated constraint, serialization failure, closed connection) and
+//! hands over only the server's text for the rest, neither its number nor its SQLSTATE. The texts that matter are listed
+//! here once, per kind; sessions are set to English messages where the server allows it (see [`super::session`]).
+//!
+//! Only what the request brings is its fault: a value that a column does not take, a violated constraint. A text that
+//! nobody has listed is [`DbError::Unknown`]: a proxy between us and the server, a cluster that changes its members or an
+//! administrator's `KILL` have many of them, and they pass.
 
 use diesel::result::{ConnectionError, DatabaseErrorKind, Error as DieselError};
 
@@ -52,13 +55,17 @@ pub enum DbError {
         /// What is wrong with the value.
         detail: String,
     },
-    /// The tables are not what this program needs.
+    /// The tables are not what this program needs: not yet, or not any more.
     #[error("{0}")]
     Schema(String),
+    /// The server, or something before it, failed in words that are not known here.
+    #[error("the database failed: {0}")]
+    Unknown(String),
     /// The `[database]` options cannot be used.
     #[error("{0}")]
     Config(#[from] UrlError),
-    /// Anything else: a wrong statement, a value too long for its column.
+    /// The server does not take the statement as it is: a value too long for its column, a violated constraint. Or it
+    /// could not even be sent.
     #[error("a database query failed: {0}")]
     Query(#[source] DieselError),
 }
@@ -68,8 +75,20 @@ impl DbError {
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
-            Self::Unavailable(_) | Self::Refused(_) | Self::TimedOut(_) | Self::Conflict(_) | Self::Full(_)
+            Self::Unavailable(_)
+                | Self::Refused(_)
+                | Self::TimedOut(_)
+                | Self::Conflict(_)
+                | Self::Full(_)
+                | Self::Schema(_)
+                | Self::Unknown(_)
         )
+    }
+
+    /// Whether it is not known what failed. Such work is repeated like other transient work, but not for ever: the reason
+    /// may be in it all the same.
+    pub const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown(_))
     }
 
     /// Whether the database as a whole is out of order, so that other work will fail as well: consumers pause.
@@ -83,11 +102,7 @@ impl DbError {
             return None;
         };
         let text = info.message();
-        let lower = text.to_ascii_lowercase();
-        REFUSED_VALUES
-            .iter()
-            .any(|known| lower.contains(known))
-            .then(|| column_named_in(text))
+        is_refused_value(text).then(|| column_named_in(text))
     }
 
     /// Whether the connection that said it must not be used again.
@@ -99,6 +114,11 @@ impl DbError {
     pub(super) fn is_conflict(error: &DieselError) -> bool {
         matches!(classify(error), Class::Conflict)
     }
+}
+
+fn is_refused_value(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    REFUSED_VALUES.iter().any(|known| lower.contains(known))
 }
 
 /// What the servers say of a value that does not fit, lower case.
@@ -209,15 +229,21 @@ enum Class {
     Unique,
     NotFound,
     Schema,
-    Other,
+    /// A refused value, a violated constraint, a statement that was not sent.
+    OfTheRequest,
+    Unknown,
 }
 
 fn class_of_text(text: &str) -> Class {
+    // First: it may quote what the user has written.
+    if is_refused_value(text) {
+        return Class::OfTheRequest;
+    }
     let text = text.to_lowercase();
     TEXTS
         .iter()
         .find(|(_, texts)| texts.iter().any(|known| text.contains(known)))
-        .map_or(Class::Other, |(class, _)| *class)
+        .map_or(Class::Unknown, |(class, _)| *class)
 }
 
 fn classify(error: &DieselError) -> Class {
@@ -229,11 +255,16 @@ fn classify(error: &DieselError) -> Class {
             DatabaseErrorKind::ClosedConnection
             | DatabaseErrorKind::UnableToSendCommand
             | DatabaseErrorKind::ReadOnlyTransaction => Class::Unavailable,
+            DatabaseErrorKind::ForeignKeyViolation
+            | DatabaseErrorKind::NotNullViolation
+            | DatabaseErrorKind::CheckViolation
+            | DatabaseErrorKind::RestrictViolation
+            | DatabaseErrorKind::ExclusionViolation => Class::OfTheRequest,
             _ => class_of_text(info.message()),
         },
         DieselError::RollbackErrorOnCommit { commit_error, .. } => classify(commit_error),
         DieselError::RollbackTransaction | DieselError::BrokenTransactionManager => Class::Unavailable,
-        _ => Class::Other,
+        _ => Class::OfTheRequest,
     }
 }
 
@@ -261,7 +292,8 @@ impl From<DieselError> for DbError {
                 },
                 detail: detail(),
             },
-            Class::Other => Self::Query(error),
+            Class::Unknown => Self::Unknown(detail()),
+            Class::OfTheRequest => Self::Query(error),
         }
     }
 }
@@ -364,6 +396,27 @@ mod tests {
         assert!(DbError::Conflict(String::new()).is_transient());
         assert!(DbError::Full(String::new()).is_transient());
         assert!(!DbError::NotFound.is_transient());
-        assert!(!server_says("syntax error").is_transient());
+        assert!(!server_says("Data too long for column 'name' at row 1").is_transient());
+        let null = DieselError::DatabaseError(DatabaseErrorKind::NotNullViolation, Box::new("x".to_owned()));
+        assert!(!DbError::from(null).is_transient());
+    }
+
+    #[test]
+    fn what_nobody_has_listed_may_pass() {
+        for text in [
+            "Max connect timeout reached while reaching hostgroup 10 after 10000ms",
+            "Query execution was interrupted",
+            "Got error 6 \"No such device or address\" during COMMIT",
+            "Error on observer while running replication hook 'before_commit'.",
+            "canceling statement due to user request",
+            "out of memory",
+        ] {
+            let error = server_says(text);
+            assert!(error.is_unknown() && error.is_transient(), "{text}: {error:?}");
+            assert!(!error.is_outage(), "{text}");
+        }
+        // A user's words do not decide.
+        let value = server_says("Data too long for column 'name' at row 1: 'server shutdown in progress'");
+        assert!(value.refused_value().is_some() && !value.is_transient());
     }
 }

@@ -27,11 +27,12 @@ use tracing::{Instrument as _, Span};
 
 use super::command::Command;
 use super::plan::{Plan, Verdict};
-use crate::operations::journal::{JournalError, read, write};
+use crate::operations::journal::{JournalError, UNKNOWN_PATIENCE, read, write};
 use crate::operations::notice::{Notice, NoticeDetails, NoticeOutcome, NoticeQueue};
 use crate::operations::state::State;
 use crate::operations::stored_reply::Caller;
 use crate::workflows::DriverSource;
+pub use decide::MOST_OPEN;
 use rows::{apply, end_reservations, new_operation};
 use snapshot::Snapshot;
 
@@ -142,19 +143,30 @@ impl Acceptor {
         }
     }
 
-    /// Accepts one wave. Returns an entry for each request, in order.
+    /// Accepts one wave, which has been tried for so long already. Returns an entry for each request, in order.
+    ///
+    /// A failure that nobody knows is the database's at first; a request that has met nothing else for
+    /// [`UNKNOWN_PATIENCE`] is refused.
     ///
     /// # Errors
     /// The database is not available, or the key cannot seal a context. No message of the wave may be acknowledged, and
     /// the whole wave can be retried: requests that were committed before the outage are then [`Accepted::Known`].
-    pub async fn accept(&self, wave: Vec<Incoming>) -> Result<Vec<Accepted>, JournalError> {
+    pub async fn accept(
+        &self,
+        wave: Vec<Incoming>,
+        tried_for: Duration,
+    ) -> Result<Vec<Accepted>, JournalError> {
+        let is_outage = |error: &JournalError| is_outage(error, tried_for);
         let mut prepared = Vec::with_capacity(wave.len());
         for incoming in wave {
             prepared.push(Arc::new(self.prepare(incoming)?));
         }
         match self.transaction(prepared.clone()).await {
             Ok(accepted) => return Ok(accepted),
-            Err(error) if is_outage(&error) => return Err(error),
+            // What nobody knows may be about one of them.
+            Err(error) if is_outage(&error) && !(error.is_unknown() && prepared.len() > 1) => {
+                return Err(error);
+            }
             Err(error) if prepared.len() > 1 => {
                 tracing::debug!(%error, messages = prepared.len(), "accepting one by one");
             }
@@ -163,19 +175,19 @@ impl Acceptor {
         let mut accepted = Vec::with_capacity(prepared.len());
         for one in prepared {
             let span = one.incoming.span.clone();
-            accepted.push(self.accept_one(one).instrument(span).await?);
+            accepted.push(self.accept_one(one, tried_for).instrument(span).await?);
         }
         Ok(accepted)
     }
 
-    async fn accept_one(&self, one: Arc<Prepared>) -> Result<Accepted, JournalError> {
+    async fn accept_one(&self, one: Arc<Prepared>, tried_for: Duration) -> Result<Accepted, JournalError> {
         let mut collisions = 0;
         loop {
             match self.transaction(vec![Arc::clone(&one)]).await {
                 Ok(mut accepted) => {
                     return accepted.pop().ok_or(JournalError::Stale);
                 }
-                Err(error) if is_outage(&error) => return Err(error),
+                Err(error) if is_outage(&error, tried_for) => return Err(error),
                 Err(error) if is_collision(&error) && collisions < COLLISIONS => {
                     collisions += 1;
                 }
@@ -192,12 +204,8 @@ impl Acceptor {
                     return Err(DbError::Conflict(error.to_string()).into());
                 }
                 Err(error) => {
-                    tracing::error!(
-                        %error, "the database does not take a request"
-                    );
-                    let fault =
-                        Fault::invalid_parameter("The database does not take one of the request's values.");
-                    return self.refuse(one, fault).await;
+                    tracing::error!(%error, "the database does not take a request");
+                    return self.refuse(one, not_taken(&error)).await;
                 }
             }
         }
@@ -272,8 +280,21 @@ impl Acceptor {
     }
 }
 
-fn is_outage(error: &JournalError) -> bool {
-    !is_collision(error) && error.is_transient()
+/// What is told of a request that the database does not take: the column, and not the database's words.
+fn not_taken(error: &JournalError) -> Fault {
+    let column = match error {
+        JournalError::Db(error) => error.refused_value().flatten(),
+        _ => None,
+    };
+    Fault::invalid_parameter(match column {
+        Some(column) => format!("The database does not take the request's value of {column}."),
+        None => "The database does not take one of the request's values.".to_owned(),
+    })
+}
+
+fn is_outage(error: &JournalError, tried_for: Duration) -> bool {
+    let is_given_up = error.is_unknown() && tried_for >= UNKNOWN_PATIENCE;
+    !is_collision(error) && error.is_transient() && !is_given_up
 }
 
 fn is_collision(error: &JournalError) -> bool {

@@ -13,11 +13,16 @@ pub mod read;
 pub mod rows;
 pub mod write;
 
+use std::time::Duration;
+
 use magnum_db::{AnyConnection, DbError, schema};
 
 pub use rows::{EventKind, EventRow, NewOperation, Operation, OperationRow, Unreadable};
 
 use diesel::prelude::*;
+
+/// How long a failure of the database that nobody knows ([`JournalError::is_unknown`]) is taken for one that passes.
+pub const UNKNOWN_PATIENCE: Duration = Duration::from_secs(300);
 
 /// What can go wrong at the journal.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +48,11 @@ impl From<diesel::result::Error> for JournalError {
 }
 
 impl JournalError {
+    /// Whether it is a failure of the database that nobody knows: see [`DbError::is_unknown`].
+    pub const fn is_unknown(&self) -> bool {
+        matches!(self, Self::Db(error) if error.is_unknown())
+    }
+
     /// Whether the same work may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {

@@ -20,6 +20,7 @@ use magnum_common::retry::{Retry, RetryPolicy};
 use magnum_db::{AnyConnection, DbError};
 use magnum_driver_api::DriverReport;
 use magnum_telemetry::field;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
@@ -27,7 +28,7 @@ use tracing::{Instrument as _, Span};
 use super::crash_point::{self, CrashPoint};
 use super::finish;
 use super::hold;
-use super::journal::{JournalError, Operation, OperationRow, Unreadable, fenced};
+use super::journal::{JournalError, Operation, OperationRow, UNKNOWN_PATIENCE, Unreadable, fenced};
 use super::keeper::LeaseKeeper;
 use super::lease::{self, Lease};
 use super::material::{self, Begin, Material};
@@ -225,8 +226,10 @@ impl Run {
                 .db
                 .transaction(move |conn| work(conn, &lease, &operation))
         };
+        let since = Instant::now();
         let is_retryable = |error: &JournalError, _: Retry| {
-            let retryable = error.is_transient();
+            let is_given_up = error.is_unknown() && since.elapsed() >= UNKNOWN_PATIENCE;
+            let retryable = error.is_transient() && !is_given_up;
             if retryable {
                 tracing::debug!(%error, "write failed; trying again");
             }
@@ -343,7 +346,12 @@ impl Run {
         match written {
             // Repeating the call would bring the same report, so the operation ends here.
             Err(JournalError::Db(error @ DbError::Query(_))) => {
-                let reason = format!("What the driver reported cannot be recorded: {error}");
+                let what = match error.refused_value() {
+                    Some(Some(column)) => format!("the column {column} does not take it"),
+                    _ => "the database does not take it".to_owned(),
+                };
+                tracing::error!(%error, "what the driver reported cannot be recorded");
+                let reason = format!("What the driver reported cannot be recorded: {what}.");
                 self.failed(permanent(reason), panics).await
             }
             other => other,

@@ -164,7 +164,7 @@ impl Recorder {
         let since = Instant::now();
         let (mut paused, mut told) = (false, false);
         loop {
-            match self.acceptor.accept(wave.to_vec()).await {
+            match self.acceptor.accept(wave.to_vec(), since.elapsed()).await {
                 Ok(accepted) => {
                     if paused {
                         tracing::info!(outage = ?since.elapsed(), "the database is back; taking messages again");

@@ -15,4 +15,5 @@ mod holding;
 mod operators;
 mod rebooting;
 mod running;
+mod strange_failures;
 pub(crate) mod world;

@@ -1,7 +1,7 @@
 //! Decides what each message of a wave changes: its plan, made by the handler of its method, with the resolved driver;
 //! and its notification.
 
-use magnum_common::error::Fault;
+use magnum_common::error::{Exception, Fault};
 use magnum_common::model::Cluster;
 
 use super::Incoming;
@@ -12,7 +12,11 @@ use crate::handlers::{
     cluster_create, cluster_delete, cluster_resize, cluster_update, node_actions, nodegroup, rotation,
 };
 use crate::operations::notice::{ClusterSnapshot, NoticeDetails, NoticeOutcome};
-use crate::workflows::{DriverRef, DriverSource, Work, choose_driver};
+use crate::workflows::{DriverRef, DriverSource, OperationKind, Work, choose_driver};
+
+/// Most operations of one cluster that have not ended. Each further message reads all of them, and who sends so many
+/// does not wait for what was asked before.
+pub const MOST_OPEN: usize = 100;
 
 /// The plan for `incoming`.
 pub(super) fn plan(snapshot: &Snapshot, incoming: &Incoming, drivers: &dyn DriverSource) -> Plan {
@@ -21,6 +25,9 @@ pub(super) fn plan(snapshot: &Snapshot, incoming: &Incoming, drivers: &dyn Drive
     let Verdict::Queue(work) = &plan.verdict else {
         return plan;
     };
+    if let Err(fault) = has_room(work, &view) {
+        return Plan::refuse(fault);
+    }
     // A missing driver fails the workflow, which writes a status that users can see.
     let wanted = choose_driver::Wanted::by(work.kind());
     let pinned = snapshot.pinned(&incoming.command);
@@ -30,6 +37,20 @@ pub(super) fn plan(snapshot: &Snapshot, incoming: &Incoming, drivers: &dyn Drive
     }
     plan.writes.driver = driver;
     plan
+}
+
+/// Whether the cluster may have one more open operation. A deletion always may: it ends the others.
+fn has_room(work: &Work, view: &View) -> Result<(), Fault> {
+    if work.kind() == OperationKind::ClusterDelete || view.open.len() < MOST_OPEN {
+        return Ok(());
+    }
+    Err(Fault::new(
+        Exception::Conflict,
+        format!(
+            "The cluster has {} requests that are not done yet, and takes no more; try again when some of them are.",
+            view.open.len()
+        ),
+    ))
 }
 
 fn by_handler(incoming: &Incoming, view: &View) -> Plan {

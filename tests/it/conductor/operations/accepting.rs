@@ -1,15 +1,17 @@
 //! Accepting: once, completely, or not at all.
 
+use std::time::Duration;
+
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::{ClusterStatus, HealthStatus};
-use magnum_conductor::handlers::accept::waves;
+use magnum_conductor::handlers::accept::{MOST_OPEN, waves};
 use magnum_conductor::handlers::command::ReportedHealth;
 use magnum_conductor::handlers::{Accepted, Command};
 use magnum_conductor::operations::State;
 use magnum_conductor::operations::journal::read;
 use magnum_tests::{Backend, TestDatabase, on_every_database};
 
-use super::world::{World, as_call, context, create, delete, update};
+use super::world::{World, as_call, context, create, delete, resize, update};
 
 on_every_database! {
     async fn a_create_makes_the_rows_and_the_same_message_is_known_the_second_time(database: TestDatabase) {
@@ -39,7 +41,7 @@ on_every_database! {
         for _ in 0..5 {
             let asked = create();
             let (one, two) = (world.acceptor("one"), world.acceptor("two"));
-            let (first, second) = tokio::join!(one.accept(vec![asked.clone()]), two.accept(vec![asked.clone()]));
+            let (first, second) = tokio::join!(one.accept(vec![asked.clone()], Duration::ZERO), two.accept(vec![asked.clone()], Duration::ZERO));
             let both = [first.unwrap().remove(0), second.unwrap().remove(0)];
             let recorded = both.iter().filter(|one| matches!(one, Accepted::Recorded { .. })).count();
             let known = both.iter().filter(|one| matches!(one, Accepted::Known { .. })).count();
@@ -57,7 +59,7 @@ on_every_database! {
         }
         let good = [create(), create()];
         let wave = vec![good[0].clone(), bad, good[1].clone()];
-        let accepted = world.acceptor("a").accept(wave).await.unwrap();
+        let accepted = world.acceptor("a").accept(wave, Duration::ZERO).await.unwrap();
         assert!(matches!(accepted[0], Accepted::Recorded { .. }));
         assert!(matches!(accepted[2], Accepted::Recorded { state: State::Queued, .. }));
         let bad = if database.backend == Backend::Postgres { State::Refused } else { State::Queued };
@@ -71,7 +73,7 @@ on_every_database! {
         let world = World::new(&database).await;
         let asked = create();
         database.execute("ALTER TABLE conductor_operation RENAME TO away").await.unwrap();
-        let error = world.acceptor("a").accept(vec![asked.clone()]).await.unwrap_err();
+        let error = world.acceptor("a").accept(vec![asked.clone()], Duration::ZERO).await.unwrap_err();
         assert!(error.is_transient(), "{error}");
         database.execute("ALTER TABLE away RENAME TO conductor_operation").await.unwrap();
         let accepted = world.accept(asked.clone()).await;
@@ -94,6 +96,26 @@ on_every_database! {
             Some("Updating a cluster when status is \"CREATE_IN_PROGRESS\" is not supported."));
         assert!(row.context.is_none() && row.ended_ms.is_some());
         assert_eq!(world.groups(&uuid).await[1].node_count, 2);
+    }
+
+    async fn a_cluster_has_a_bounded_number_of_open_operations_and_can_be_deleted_all_the_same(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let conductor = world.conductor("one");
+        let uuid = world.complete_cluster(&conductor).await;
+        conductor.stop.cancel();
+        let worker = world.groups(&uuid).await[1].clone();
+        for _ in 0..MOST_OPEN {
+            let accepted = world.accept(resize(&uuid, &worker, 3)).await;
+            assert!(matches!(accepted, Accepted::Recorded { state: State::Queued, .. }), "{accepted:?}");
+        }
+        let Accepted::Recorded { operation, state: State::Refused, .. } = world.accept(resize(&uuid, &worker, 3)).await else {
+            panic!("one more was accepted");
+        };
+        let reason = world.row(&operation).await.reason.unwrap();
+        assert!(reason.contains("has 100 requests that are not done yet"), "{reason}");
+        let accepted = world.accept(delete(&uuid)).await;
+        assert!(matches!(accepted, Accepted::Recorded { state: State::Queued, .. }), "{accepted:?}");
+        assert!(matches!(world.accept(create()).await, Accepted::Recorded { state: State::Queued, .. }));
     }
 
     async fn a_uuid_that_is_taken_is_refused(database: TestDatabase) {
@@ -167,7 +189,7 @@ on_every_database! {
     async fn a_hundred_creates_fit_into_one_transaction(database: TestDatabase) {
         let world = World::new(&database).await;
         let asked: Vec<_> = (0..100).map(|_| create()).collect();
-        let accepted = world.acceptor("a").accept(asked.clone()).await.unwrap();
+        let accepted = world.acceptor("a").accept(asked.clone(), Duration::ZERO).await.unwrap();
         assert!(accepted.iter().all(|one| matches!(one, Accepted::Recorded { state: State::Queued, .. })));
         for one in &asked {
             assert_eq!(world.groups(one.command.cluster()).await.len(), 2);

@@ -217,7 +217,7 @@ impl World {
     /// Accepts one request without any executor being told.
     pub async fn accept(&self, incoming: Incoming) -> Accepted {
         self.acceptor("accepting")
-            .accept(vec![incoming])
+            .accept(vec![incoming], Duration::ZERO)
             .await
             .expect("no outage")
             .pop()
