@@ -83,6 +83,29 @@ pub(super) fn open(url: &DatabaseUrl, options: &SessionOptions) -> Result<AnyCon
     }
 }
 
+/// Makes a file that is not there, for nobody but its owner: it holds certificates' keys and sealed contexts. SQLite gives
+/// the files beside it the same mode. One that is there keeps the mode that somebody has chosen.
+#[cfg(feature = "sqlite")]
+fn keep_private(location: &str) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    if location == IN_MEMORY {
+        return;
+    }
+    let made = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(location);
+    if let Err(error) = made {
+        // It is there, or SQLite is going to say why it cannot be.
+        tracing::trace!(%error, location, "no new database file");
+    }
+}
+
+#[cfg(feature = "sqlite")]
+const IN_MEMORY: &str = ":memory:";
+
 #[cfg(feature = "sqlite")]
 fn open_sqlite(
     path: Option<&str>,
@@ -90,11 +113,12 @@ fn open_sqlite(
     options: &SessionOptions,
 ) -> Result<AnyConnection, DbError> {
     let location = match path {
-        None => ":memory:".to_owned(),
+        None => IN_MEMORY.to_owned(),
         // diesel and SQLite give meaning to these two beginnings; here they are names of files.
         Some(path) if path.starts_with("file:") || path.starts_with("sqlite:") => format!("./{path}"),
         Some(path) => path.to_owned(),
     };
+    keep_private(&location);
     let mut conn = SqliteConnection::establish(&location).map_err(|error| {
         if matches!(error, ConnectionError::BadConnection(_)) {
             DbError::Refused(format!(

@@ -96,7 +96,7 @@ fn cluster_data(cluster: &Cluster, groups: &[NodeGroup]) -> Value {
     let of_role = |masters: bool| groups.iter().filter(move |group| group.is_master() == masters);
     let addresses =
         |masters| -> Vec<&String> { of_role(masters).flat_map(|group| &group.node_addresses).collect() };
-    let nodes = |masters| -> i32 { of_role(masters).map(|group| group.node_count).sum() };
+    let nodes = |masters| -> i64 { of_role(masters).map(|group| i64::from(group.node_count)).sum() };
     json!({
         "status": cluster.status.map(|status| status.as_str()),
         "status_reason": cluster.status_reason,

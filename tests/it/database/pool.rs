@@ -41,6 +41,35 @@ fn raise(conn: &mut AnyConnection, project: &str, by: i32) -> QueryResult<usize>
         .execute(conn)
 }
 
+#[tokio::test]
+async fn a_new_sqlite_file_is_its_owners_alone_and_an_old_one_keeps_its_mode() -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("magnum.sqlite");
+    let beside = |ending: &str| folder.path().join(format!("magnum.sqlite{ending}"));
+    let mode = |ending: &str| {
+        Ok::<_, std::io::Error>(std::fs::metadata(beside(ending))?.permissions().mode() & 0o777)
+    };
+    let open = async || {
+        let url = DatabaseUrl::parse(&format!("sqlite:///{}", file.display()))?;
+        let database = Database::open(url, PoolOptions::default()).await?;
+        database
+            .run(|conn| Ok(conn.batch_execute("CREATE TABLE IF NOT EXISTS t (a INTEGER)")?))
+            .await?;
+        anyhow::Ok(database)
+    };
+    let database = open().await?;
+    for ending in ["", "-wal", "-shm"] {
+        anyhow::ensure!(mode(ending)? == 0o600, "{ending}: {:o}", mode(ending)?);
+    }
+    drop(database);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640))?;
+    let _again = open().await?;
+    anyhow::ensure!(mode("")? == 0o640, "{:o}", mode("")?);
+    Ok(())
+}
+
 on_every_database! {
     async fn an_error_takes_back_the_whole_transaction(database: TestDatabase) -> Result<()> {
         let db = probe::migrated(&database).await?;

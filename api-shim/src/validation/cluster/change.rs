@@ -92,7 +92,7 @@ fn document(cluster: &Cluster, node_groups: &[NodeGroup], worker: Option<&NodeGr
     let masters = node_groups
         .iter()
         .filter(|group| group.is_master())
-        .map(|group| group.node_count);
+        .map(|group| i64::from(group.node_count));
     let mut document = Map::new();
     let mut set = |name: &str, value: Value| {
         document.insert(name.to_owned(), value);
@@ -102,7 +102,7 @@ fn document(cluster: &Cluster, node_groups: &[NodeGroup], worker: Option<&NodeGr
     set("cluster_template_id", json!(cluster.cluster_template_id));
     set("keypair", json!(cluster.keypair));
     set("node_count", json!(worker.map_or(0, |worker| worker.node_count)));
-    set("master_count", json!(masters.sum::<i32>()));
+    set("master_count", json!(masters.sum::<i64>()));
     set("docker_volume_size", json!(cluster.docker_volume_size));
     set("labels", json!(cluster.labels));
     set("master_flavor_id", json!(cluster.master_flavor_id));
