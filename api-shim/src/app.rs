@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use magnum_config::Settings;
+use magnum_config::{AuthStrategy, Settings};
 use magnum_db::Database;
 use magnum_openstack::ServiceError;
 use magnum_rpc::Transport;
@@ -54,6 +54,12 @@ pub enum StartError {
         /// What the system reports.
         source: std::io::Error,
     },
+    /// Who reaches the address would be an administrator.
+    #[error(
+        "with [api] auth_strategy = noauth every client is an administrator, and other machines reach {0}: listen on \
+         127.0.0.1 ([api] host), use Keystone, or set [api] allow_noauth_on_network"
+    )]
+    NoauthOnNetwork(SocketAddr),
     /// The socket that systemd has passed is not one to listen on.
     #[error("the socket of the service manager: {0}")]
     Inherited(std::io::Error),
@@ -106,6 +112,11 @@ impl Api {
             Some(socket) => Listening::inherited(socket).map_err(StartError::Inherited)?,
             None => bind("[api] host and port", configured).await?,
         };
+        let address = listening.address().unwrap_or(configured);
+        let is_open = options.auth_strategy == AuthStrategy::Noauth && !address.ip().is_loopback();
+        if is_open && !options.allow_noauth_on_network {
+            return Err(StartError::NoauthOnNetwork(address));
+        }
         let admin_listening = match options.admin_listen {
             Some(address) => Some(bind("[api] admin_listen", address).await?),
             None => None,
@@ -113,7 +124,6 @@ impl Api {
         // Nothing below can fail: no task is left behind by a start that does.
         metric_definitions::describe();
         let shutdown = ShutdownSignals::default();
-        let address = listening.address().unwrap_or(configured);
         let limits = connection_limits(settings);
         let health = probes.health(settings, &settings.healthcheck.path, &shutdown);
         let service = public_service(settings, &app, health);

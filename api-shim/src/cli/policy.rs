@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write, err: &mut dyn Write) -> i
             writeln!(err, "{}: there is no such file", file.display())?;
             return Ok(ExitCode::FAILURE);
         }
-        Some(file) => source.only(file.clone()),
+        Some(file) => source.only(file),
         None => source,
     };
     let (rules, read, warnings) = match source.read() {

@@ -1,16 +1,17 @@
 //! Where policy files lie, and when they are read again.
 //!
 //! As oslo.policy has it: `[oslo_policy] policy_file` and each of `policy_dirs` are looked for beside the
-//! configuration files, then in `~/.magnum`, `~`, `/etc/magnum` and `/etc`. A file that is not there is no mistake: the
-//! defaults hold. The files of a directory follow the policy file, sorted by name, hidden ones left out; the last rule
-//! of a name holds.
+//! configuration files, then in `~/.magnum`, `~`, `/etc/magnum` and `/etc`. Without a file of the usual name the defaults
+//! hold; one that an option names has to be there. The files of a directory follow the policy file, sorted by name, hidden
+//! ones left out; the last rule of a name holds.
 //!
 //! Guarantees: a start with files that cannot be read or understood fails and tells all that is wrong; a change of
-//! files while the API runs takes effect at once or not at all, and never leaves the API without rules. A request is
-//! judged by one state of the rules from its beginning to its end.
+//! files while the API runs takes effect at once or not at all, and never leaves the API without rules. A file that goes
+//! away, or cannot be reached, opens nothing that it closed: an operator has to say that its rules shall go, by a reload
+//! or a restart. A request is judged by one state of the rules from its beginning to its end.
 //!
-//! Differs from oslo.policy, which looks at each request and takes what it finds: the files are looked at once a
-//! second, and read when they are as they were the last time, so that half of a file is not taken for the whole.
+//! Differs from oslo.policy, which looks at each request and takes what it finds, also nothing: the files are looked at
+//! once a second, and read when they are as they were the last time, so that half of a file is not taken for the whole.
 
 use std::fs;
 use std::io::Read as _;
@@ -40,10 +41,28 @@ fn lines(problems: &[Problem]) -> String {
 /// Where to look, and what decides besides.
 #[derive(Debug, Clone)]
 pub struct Source {
-    file: PathBuf,
-    dirs: Vec<PathBuf>,
+    file: Wanted,
+    dirs: Vec<Wanted>,
     search: Vec<PathBuf>,
     choices: Choices,
+}
+
+/// A file or a directory to be read.
+#[derive(Debug, Clone)]
+struct Wanted {
+    name: PathBuf,
+    /// An option names it: then it has to be there.
+    is_named: bool,
+}
+
+impl Wanted {
+    /// What the options say, beside what they say by default.
+    fn of(name: &Path, default: &[PathBuf]) -> Self {
+        Self {
+            name: name.to_owned(),
+            is_named: !default.iter().any(|usual| usual == name),
+        }
+    }
 }
 
 /// A file as it was found: enough to see that it changed.
@@ -59,9 +78,11 @@ impl Source {
             enforce_new_defaults,
             enforce_scope,
         } = &settings.oslo_policy;
+        let default = OsloPolicySection::default();
+        let dirs = policy_dirs.iter();
         Self {
-            file: policy_file.clone(),
-            dirs: policy_dirs.clone(),
+            file: Wanted::of(policy_file, &[default.policy_file]),
+            dirs: dirs.map(|dir| Wanted::of(dir, &default.policy_dirs)).collect(),
             search: settings.search_path.clone(),
             choices: Choices {
                 default_rule: policy_default_rule.clone(),
@@ -72,32 +93,51 @@ impl Source {
     }
 
     /// One file, wherever the settings look, and no directories.
-    pub fn only(mut self, file: PathBuf) -> Self {
+    pub fn only(mut self, file: &Path) -> Self {
         self.search = vec![PathBuf::new()];
-        self.file = file;
+        self.file = Wanted::of(file, &[]);
         self.dirs = Vec::new();
         self
     }
 
     /// The first place that has it. A path from the root is its own place.
-    fn find(&self, name: &Path) -> Option<PathBuf> {
-        if name.is_absolute() {
-            return name.exists().then(|| name.to_owned());
+    fn find(&self, wanted: &Wanted) -> Result<Option<PathBuf>, Problem> {
+        let name = wanted.name.as_path();
+        let places: Vec<PathBuf> = if name.is_absolute() {
+            vec![name.to_owned()]
+        } else {
+            self.search.iter().map(|folder| folder.join(name)).collect()
+        };
+        for path in places {
+            match path.try_exists() {
+                Ok(true) => return Ok(Some(path)),
+                Ok(false) => {}
+                // Whether it is there is not known: it must not count as if it were not.
+                Err(error) => return Err(unreadable(&path, &error)),
+            }
         }
-        self.search
-            .iter()
-            .map(|folder| folder.join(name))
-            .find(|path| path.exists())
+        if wanted.is_named {
+            let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+            return Err(unreadable(name, &missing));
+        }
+        Ok(None)
     }
 
     /// The files there are, in the order of their reading.
     fn files(&self) -> Result<Vec<PathBuf>, Vec<Problem>> {
-        let mut files: Vec<PathBuf> = self.find(&self.file).into_iter().collect();
-        let mut problems = Vec::new();
-        for dir in self.dirs.iter().filter_map(|dir| self.find(dir)) {
-            match files_of(&dir) {
-                Ok(found) => files.extend(found),
-                Err(error) => problems.push(unreadable(&dir, &error)),
+        let (mut files, mut problems) = (Vec::new(), Vec::new());
+        match self.find(&self.file) {
+            Ok(found) => files.extend(found),
+            Err(problem) => problems.push(problem),
+        }
+        for dir in &self.dirs {
+            match self.find(dir) {
+                Ok(None) => {}
+                Ok(Some(dir)) => match files_of(&dir) {
+                    Ok(found) => files.extend(found),
+                    Err(error) => problems.push(unreadable(&dir, &error)),
+                },
+                Err(problem) => problems.push(problem),
             }
         }
         if problems.is_empty() {
@@ -180,8 +220,9 @@ fn text_of(path: &Path) -> std::io::Result<String> {
 pub struct Policy {
     source: Source,
     first: Stamp,
-    /// Held from reading to replacing: of two who read at the same time, who replaces last has read last.
-    reading: Mutex<()>,
+    /// The files whose rules hold. Held from reading to replacing: of two who read at the same time, who replaces last has
+    /// read last.
+    in_force: Mutex<Vec<PathBuf>>,
     current: RwLock<Arc<RuleSet>>,
 }
 
@@ -197,14 +238,14 @@ impl Policy {
         warn(&warnings);
         if files.is_empty() {
             tracing::info!(
-                file = %source.file.display(),
+                file = %source.file.name.display(),
                 "there is no policy file: the default rules hold"
             );
         }
         Ok(Self {
             source,
             first,
-            reading: Mutex::new(()),
+            in_force: Mutex::new(files),
             current: RwLock::new(Arc::new(rules)),
         })
     }
@@ -214,13 +255,34 @@ impl Policy {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the files again. If anything is wrong with them the rules stay as they are, and the log tells why.
+    /// Reads the files again, since an operator says so. If anything is wrong with them the rules stay as they are, and the
+    /// log tells why; rules of files that are gone are gone.
     pub fn reload(&self) {
-        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        self.read_again(true);
+    }
+
+    /// Reads the files again, since they have changed. Rules of files that are gone stay.
+    fn changed(&self) {
+        self.read_again(false);
+    }
+
+    fn read_again(&self, may_be_gone: bool) {
+        let mut in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
         match self.source.read() {
             Ok((rules, files, warnings)) => {
+                if let Some(gone) = in_force.iter().find(|file| !files.contains(file)) {
+                    tracing::warn!(file = %gone.display(), "a policy file is gone");
+                    if !may_be_gone {
+                        tracing::error!(
+                            "a file that is gone opens nothing: the rules stay as they were; reload the service to go on \
+                             without it"
+                        );
+                        return;
+                    }
+                }
                 warn(&warnings);
                 let from_files = rules.from_files().len();
+                in_force.clone_from(&files);
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
                 tracing::info!(
                     files = files.len(),
@@ -247,7 +309,7 @@ impl Policy {
             if now == last && now != loaded {
                 loaded.clone_from(&now);
                 let policy = Arc::clone(&self);
-                if tokio::task::spawn_blocking(move || policy.reload())
+                if tokio::task::spawn_blocking(move || policy.changed())
                     .await
                     .is_err()
                 {

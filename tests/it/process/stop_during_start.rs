@@ -175,6 +175,31 @@ async fn a_conductor_ends_at_once_whatever_it_waits_for() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_api_that_trusts_everybody_starts_on_a_network_only_when_it_is_told_to() -> Result<()> {
+    let deployment = Deployment::new(Backend::Sqlite).await?;
+    let launch = |allowed: bool| {
+        let config = deployment
+            .config()
+            .clone()
+            .set("api", "host", "0.0.0.0")
+            .set("api", "port", free_port()?)
+            .set("api", "allow_noauth_on_network", allowed);
+        let config = config.write(&deployment.folder.join(format!("api-{allowed}.conf")))?;
+        Launch::program("magnum-api")?.config(&config).spawn()
+    };
+    let mut refused = launch(false)?;
+    let status = refused.wait_end(PATIENCE).await?;
+    ensure!(status.code() == Some(1), "{status}");
+    ensure!(
+        refused.log().contains("every client is an administrator"),
+        "{}",
+        refused.log()
+    );
+    let mut forced = launch(true)?;
+    forced.wait_ready(&Ready::Log("the API listens".to_owned())).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_api_whose_address_is_taken_says_so_and_ends() -> Result<()> {
     let deployment = Deployment::new(Backend::Sqlite).await?;
     let taken = std::net::TcpListener::bind("127.0.0.1:0")?;

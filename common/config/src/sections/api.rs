@@ -36,6 +36,8 @@ section! {
         ssl_key_file: Option<PathBuf> as Opt<Path> = None;
         /// How clients are authenticated. With `noauth`, the identity headers of a request are trusted as sent.
         auth_strategy: AuthStrategy as Choice = AuthStrategy::Keystone, ours true;
+        /// Serve with auth_strategy `noauth` on an address that other machines reach. Every client is an administrator.
+        allow_noauth_on_network: bool as Bool = false, ours true;
         /// JSON file with image properties, used instead of Glance in deployments without it.
         image_catalog_file: Option<PathBuf> as Opt<Path> = None, ours true;
         /// Time limit, in seconds, for all look-ups of one request in Glance, Nova, Neutron, Cinder and Keystone

@@ -40,7 +40,8 @@ section! {
     /// Policy: the rules that authorize requests.
     OsloPolicySection "oslo_policy" {
         /// Policy file, YAML or JSON. A relative path is searched for beside the configuration files, then in
-        /// ~/.magnum, ~, /etc/magnum and /etc. If there is no such file, the default rules apply.
+        /// ~/.magnum, ~, /etc/magnum and /etc. If there is no file of this name, the default rules apply; one of
+        /// another name has to be there.
         policy_file: PathBuf as Path = PathBuf::from("policy.yaml");
         /// Directory of policy files that are read after policy_file, sorted by name; may be repeated. Searched for
         /// like policy_file.

@@ -1,5 +1,5 @@
 //! Policy files as an operator uses them with a running API: read at start, read again when they change and on SIGHUP,
-//! and never half.
+//! never half, and never lost by accident.
 
 use std::fs;
 use std::path::Path;
@@ -61,13 +61,39 @@ async fn files_beside_the_configuration_decide_and_a_change_needs_no_restart() -
     write(&folder.join(".hidden.yaml"), "\"cluster:get_all\": \"@\"\n")?;
     wait_for(&api, 403).await?;
 
-    // Without any file the defaults hold.
+    // A file that goes away opens nothing, until an operator says that it shall.
     fs::remove_dir_all(&folder)?;
     fs::remove_file(&file)?;
+    api.program
+        .wait_log("a file that is gone opens nothing", PATIENCE)
+        .await?;
+    wait_for(&api, 403).await?;
+    api.program.signal(Signal::SIGHUP)?;
     wait_for(&api, 200).await?;
 
     let ended = api.program.terminate(PATIENCE).await?;
     ensure!(ended.success(), "{ended}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_file_that_is_named_has_to_be_there_and_one_that_cannot_be_reached_stops_a_start() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let misspelt = deployment.folder.join("polcy.yaml");
+    // A loop of links: whether the file is there cannot be told, whoever asks.
+    let unreachable = deployment.folder.join("loop.yaml");
+    std::os::unix::fs::symlink(&unreachable, &unreachable)?;
+    for file in [misspelt, unreachable] {
+        deployment.set("oslo_policy", "policy_file", file.display());
+        let Err(refused) = deployment.api().await else {
+            anyhow::bail!("the API has started without {}", file.display());
+        };
+        let refused = format!("{refused:#}");
+        ensure!(
+            refused.contains(&format!("{}: cannot be read", file.display())),
+            "{refused}"
+        );
+    }
     Ok(())
 }
 
