@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `end_to_end` | an unmodified `openstack coe` client does all it does with Magnum, on three databases |
 //! | `crash_matrix` | `kill -9` at every crash point of every operation loses nothing and doubles nothing |
+//! | `bounds` | a bound of a node group that was set holds for the request after it |
 //! | `report` | a service that is asked by SIGUSR2 says what it uses and works on, and goes on |
 //! | `start_report` | a service says at its start what it has reached and as whom, and what to do where something is missing |
 //! | `stop_during_start` | a service ends at once when it is told to, whatever it waits for while it starts |
@@ -36,6 +37,7 @@
 
 mod bad_input;
 mod barbican_outages;
+mod bounds;
 mod change_storm;
 mod conductor_process;
 mod crash_matrix;
