@@ -26,8 +26,10 @@ pub enum Look {
 const FAR: i64 = i64::MAX / 4;
 
 impl Rows {
-    /// Adds another cluster of the same template, in progress and due.
+    /// Adds another cluster of the same template, in progress and due. Its health is never due: on a busy machine the look
+    /// at it would be among the effects of the next case.
     pub async fn put_marker(&self, db: &Database) -> Result<()> {
+        use schema::conductor_cluster_health::dsl as health;
         use schema::conductor_cluster_poll::dsl as poll;
         let mut marker = Cluster::new(MARKER.into(), TEMPLATE.into());
         marker.name = Some("marker".to_owned());
@@ -44,6 +46,15 @@ impl Rows {
                 poll::failures.eq(0),
             );
             diesel::insert_into(poll::conductor_cluster_poll)
+                .values(row)
+                .execute(conn)?;
+            let row = (
+                health::cluster_uuid.eq(MARKER),
+                health::lease_epoch.eq(0_i64),
+                health::next_poll_ms.eq(FAR),
+                health::failures.eq(0),
+            );
+            diesel::insert_into(health::conductor_cluster_health)
                 .values(row)
                 .execute(conn)?;
             marker.insert(conn)
