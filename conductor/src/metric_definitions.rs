@@ -13,6 +13,8 @@ pub const OPERATIONS_OPEN: &str = "magnum_operations_open";
 pub const OPERATIONS_OLDEST: &str = "magnum_operations_oldest_seconds";
 /// Requests recorded by `kind` and `state`.
 pub const OPERATIONS_ACCEPTED: &str = "magnum_operations_accepted_total";
+/// Requests that cannot be recorded now, while others can.
+pub const REQUESTS_HELD_BACK: &str = "magnum_requests_held_back";
 /// Moves of operations after a run, by `state`.
 pub const OPERATIONS_SETTLED: &str = "magnum_operations_settled_total";
 /// Ended operations removed from the journal.
@@ -86,6 +88,12 @@ pub const ALL: &[Metric] = &[
         kind: Kind::Counter,
         labels: &["kind", "state"],
         meaning: "Requests that this conductor recorded",
+    },
+    Metric {
+        name: REQUESTS_HELD_BACK,
+        kind: Kind::Gauge,
+        labels: &[],
+        meaning: "Requests that this conductor cannot record now, while it records others: a row of theirs is locked, for example",
     },
     Metric {
         name: OPERATIONS_SETTLED,

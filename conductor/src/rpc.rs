@@ -8,6 +8,8 @@
 pub mod consumer;
 mod direct;
 pub mod dispatch;
+mod held_back;
+mod intake;
 pub mod reply;
 
 pub use consumer::Consumer;

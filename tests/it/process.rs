@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `end_to_end` | an unmodified `openstack coe` client does all it does with Magnum, on three databases |
 //! | `crash_matrix` | `kill -9` at every crash point of every operation loses nothing and doubles nothing |
+//! | `locked_rows` | while a cluster's row is locked, its requests wait in order and those of others go on |
 //! | `bounds` | a bound of a node group that was set holds for the request after it |
 //! | `report` | a service that is asked by SIGUSR2 says what it uses and works on, and goes on |
 //! | `start_report` | a service says at its start what it has reached and as whom, and what to do where something is missing |
@@ -48,6 +49,7 @@ mod end_to_end;
 mod full_disk;
 mod interop;
 mod key_pool;
+mod locked_rows;
 mod long_calls;
 mod losses_under_load;
 mod magnum_dev;

@@ -17,6 +17,7 @@
 //! | [`heat_cloud`], [`etcd_discovery`] | everything that a Heat driver asks when it makes a cluster |
 //! | [`recorded_cloud`] | a stand-in for the cloud of the recorded requests |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
+//! | [`row_lock`] | rows that somebody holds |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
 //! | [`http_trap`] | a line that loses the one HTTP exchange that a test names |
 //! | [`tls_front`] | TLS before a service that speaks none |
@@ -86,6 +87,7 @@ pub mod rabbitmq;
 pub mod raw_rpc;
 pub mod recorded_cloud;
 pub mod rest;
+pub mod row_lock;
 pub mod run_dir;
 pub mod server;
 pub mod statements;

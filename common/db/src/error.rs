@@ -25,10 +25,15 @@ pub enum DbError {
     /// A statement or a lock took longer than allowed.
     #[error("the database took too long: {0}")]
     TimedOut(String),
-    /// Deadlock, serialization failure or a lock that did not come free. [`super::Database::transaction`]
+    /// Deadlock or serialization failure, or SQLite's one lock did not come free. [`super::Database::transaction`]
     /// has already repeated the work a few times when a caller sees this.
     #[error("the database work collided with other work: {0}")]
     Conflict(String),
+    /// A row did not come free in time: somebody's transaction holds it, and that may last.
+    /// [`super::Database::transaction`] has already repeated the work a few times when a caller sees this,
+    /// [`super::Database::brief_transaction`] has not.
+    #[error("a row that the work needs is locked by somebody else: {0}")]
+    Locked(String),
     /// No space left where the database lives.
     #[error("the database has no space left: {0}")]
     Full(String),
@@ -79,6 +84,7 @@ impl DbError {
                 | Self::Refused(_)
                 | Self::TimedOut(_)
                 | Self::Conflict(_)
+                | Self::Locked(_)
                 | Self::Full(_)
                 | Self::Schema(_)
                 | Self::Unknown(_)
@@ -89,6 +95,11 @@ impl DbError {
     /// may be in it all the same.
     pub const fn is_unknown(&self) -> bool {
         matches!(self, Self::Unknown(_))
+    }
+
+    /// Whether a row that somebody else has locked was in the way: other work is not concerned.
+    pub const fn is_locked(&self) -> bool {
+        matches!(self, Self::Locked(_))
     }
 
     /// Whether the database as a whole is out of order, so that other work will fail as well: consumers pause.
@@ -112,7 +123,12 @@ impl DbError {
 
     /// Whether repeating the whole transaction is the right answer.
     pub(super) fn is_conflict(error: &DieselError) -> bool {
-        matches!(classify(error), Class::Conflict)
+        matches!(classify(error), Class::Conflict | Class::Locked)
+    }
+
+    /// Whether it was a lock that did not come free.
+    pub(super) fn is_lock(error: &DieselError) -> bool {
+        matches!(classify(error), Class::Locked)
     }
 }
 
@@ -147,10 +163,15 @@ const TEXTS: &[(Class, &[&str])] = &[
             "database is locked",                 // SQLITE_BUSY
             "database table is locked",           // SQLITE_LOCKED
             "deadlock",                           // PostgreSQL 40P01; MySQL 1213 comes as a kind
-            "lock wait timeout exceeded",         // MySQL 1205
-            "due to lock timeout",                // PostgreSQL 55P03
             "record has changed since last read", // MariaDB 1020, innodb_snapshot_isolation
             "could not serialize access",         // PostgreSQL 40001 inside a function
+        ],
+    ),
+    (
+        Class::Locked,
+        &[
+            "lock wait timeout exceeded", // MySQL 1205
+            "due to lock timeout",        // PostgreSQL 55P03
         ],
     ),
     (
@@ -225,6 +246,7 @@ enum Class {
     Refused,
     TimedOut,
     Conflict,
+    Locked,
     Full,
     Unique,
     NotFound,
@@ -240,10 +262,19 @@ fn class_of_text(text: &str) -> Class {
         return Class::OfTheRequest;
     }
     let text = text.to_lowercase();
+    if is_missing_table(&text) {
+        return Class::Schema;
+    }
     TEXTS
         .iter()
         .find(|(_, texts)| texts.iter().any(|known| text.contains(known)))
         .map_or(Class::Unknown, |(class, _)| *class)
+}
+
+/// PostgreSQL's 42P01 and 42703: `relation "cluster" does not exist`, `column c.name does not exist`.
+fn is_missing_table(text: &str) -> bool {
+    let named = ["relation ", "column "];
+    named.iter().any(|kind| text.starts_with(kind)) && text.trim_end().ends_with("does not exist")
 }
 
 fn classify(error: &DieselError) -> Class {
@@ -279,6 +310,7 @@ impl From<DieselError> for DbError {
             Class::Refused => Self::Refused(detail()),
             Class::TimedOut => Self::TimedOut(detail()),
             Class::Conflict => Self::Conflict(detail()),
+            Class::Locked => Self::Locked(detail()),
             Class::Full => Self::Full(detail()),
             Class::NotFound => Self::NotFound,
             Class::Schema => Self::Schema(format!(
@@ -353,6 +385,18 @@ mod tests {
             server_says("no such table: cluster"),
             DbError::Schema(_)
         ));
+        for missing in [
+            "relation \"cluster\" does not exist",
+            "column cluster.name does not exist",
+        ] {
+            assert!(matches!(server_says(missing), DbError::Schema(_)), "{missing}");
+        }
+        for locked in [
+            "Lock wait timeout exceeded; try restarting transaction",
+            "canceling statement due to lock timeout",
+        ] {
+            assert!(matches!(server_says(locked), DbError::Locked(_)), "{locked}");
+        }
         assert!(matches!(
             server_says("Data too long for column 'name' at row 1"),
             DbError::Query(_)

@@ -4,12 +4,19 @@
 //! there is nothing to do: [`super::Database::transaction`] holds the write lock from its start. Magnum's own
 //! updates lock the same rows the same way, so a check made after the lock stays true against Python services
 //! too. Lock order, to avoid deadlocks: the cluster first, then anything of it.
+//!
+//! What is claimed can be left to the next look: there a row that somebody else holds is passed over (`SKIP LOCKED`:
+//! MariaDB from 10.6 on, MySQL 8, PostgreSQL), so that one row which is held for long keeps nobody from the others.
 
 use diesel::prelude::*;
 
+use super::clock::now_ms_expr;
 use super::connection::AnyConnection;
 use super::error::DbError;
-use super::schema::{cluster, cluster_template, conductor_operation, conductor_project};
+use super::schema::{
+    cluster, cluster_template, conductor_cluster_health, conductor_cluster_poll, conductor_operation,
+    conductor_project,
+};
 use magnum_common::ids::{ClusterUuid, OperationId, TemplateUuid};
 
 /// Locks the row of `$table` whose uuid is `$uuid` and says whether there is one.
@@ -50,6 +57,60 @@ pub fn cluster_template(conn: &mut AnyConnection, uuid: &TemplateUuid) -> Result
 /// The database failed.
 pub fn operation(conn: &mut AnyConnection, uuid: &OperationId) -> Result<bool, DbError> {
     lock_by_uuid!(conn, conductor_operation: i64, uuid.as_str())
+}
+
+/// Locks the operation with this number until the transaction ends, unless somebody else has locked it. Returns the
+/// database's time, in milliseconds since 1970; `None`: it is locked, or there is none.
+///
+/// # Errors
+/// The database failed.
+pub fn operation_if_free(conn: &mut AnyConnection, row: i64) -> Result<Option<i64>, DbError> {
+    let now = now_ms_expr(conn);
+    let row = conductor_operation::table
+        .filter(conductor_operation::id.eq(row))
+        .select(now);
+    let found: Vec<i64> = match conn {
+        #[cfg(feature = "postgres")]
+        AnyConnection::Postgres(conn) => row.for_update().skip_locked().load(conn)?,
+        #[cfg(feature = "mysql")]
+        AnyConnection::Mysql(conn) => row.for_update().skip_locked().load(conn)?,
+        #[cfg(feature = "sqlite")]
+        AnyConnection::Sqlite(conn) => row.load(conn)?,
+    };
+    Ok(found.into_iter().next())
+}
+
+/// Those of `$clusters` whose row in `$table` nobody else has locked.
+macro_rules! free_rows {
+    ($conn:expr, $table:ident, $clusters:expr) => {{
+        let rows = $table::table
+            .filter($table::cluster_uuid.eq_any($clusters))
+            .select($table::cluster_uuid);
+        Ok(match $conn {
+            #[cfg(feature = "postgres")]
+            AnyConnection::Postgres(conn) => rows.for_update().skip_locked().load::<String>(conn)?,
+            #[cfg(feature = "mysql")]
+            AnyConnection::Mysql(conn) => rows.for_update().skip_locked().load::<String>(conn)?,
+            #[cfg(feature = "sqlite")]
+            AnyConnection::Sqlite(conn) => rows.load::<String>(conn)?,
+        })
+    }};
+}
+
+/// Those of the clusters whose row for looks at their status nobody else has locked.
+///
+/// # Errors
+/// The database failed.
+pub fn free_polls(conn: &mut AnyConnection, clusters: &[String]) -> Result<Vec<String>, DbError> {
+    free_rows!(conn, conductor_cluster_poll, clusters)
+}
+
+/// Those of the clusters whose row for looks at their health nobody else has locked.
+///
+/// # Errors
+/// The database failed.
+pub fn free_health_polls(conn: &mut AnyConnection, clusters: &[String]) -> Result<Vec<String>, DbError> {
+    free_rows!(conn, conductor_cluster_health, clusters)
 }
 
 /// Locks a project's row until the transaction ends: requests of one project that have to come one after the other.

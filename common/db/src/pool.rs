@@ -35,7 +35,7 @@ use self::manager::{Manager, Pooled, QuietErrors};
 pub use self::options::PoolOptions;
 use super::connection::{AnyConnection, Backend};
 use super::error::DbError;
-use super::session;
+use super::session::{self, LockWait};
 use super::url::DatabaseUrl;
 use magnum_common::retry::RetryPolicy;
 use magnum_config::DatabaseSection;
@@ -118,7 +118,7 @@ impl Database {
             .error_handler(Box::new(QuietErrors))
             .build_unchecked(Manager {
                 url,
-                session: options.session,
+                session: Arc::new(options.session),
             });
         Ok(Self {
             inner: Arc::new(Inner {
@@ -156,7 +156,8 @@ impl Database {
         T: Send + 'static,
         F: FnOnce(&mut AnyConnection) -> Result<T, DbError> + Send + 'static,
     {
-        self.on_connection(move |pooled| work(&mut pooled.conn)).await?
+        self.on_connection(LockWait::Patient, move |pooled| work(&mut pooled.conn))
+            .await?
     }
 
     /// Runs `work` in a transaction: committed when it returns `Ok`, rolled back when it returns `Err`. It runs again after a
@@ -165,7 +166,30 @@ impl Database {
     /// # Errors
     /// The error of `work`, there is no connection within `[database] pool_timeout`, or the commit fails. With
     /// [`DbError::Unavailable`] the commit may have taken effect.
-    pub async fn transaction<T, E, F>(&self, mut work: F) -> Result<T, E>
+    pub fn transaction<T, E, F>(&self, work: F) -> impl Future<Output = Result<T, E>> + Send
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnMut(&mut AnyConnection) -> Result<T, E> + Send + 'static,
+    {
+        self.repeated(LockWait::Patient, work)
+    }
+
+    /// Like [`Self::transaction`], for work that can be left for later: it waits for a row that somebody else has locked for
+    /// a second, and is not repeated for it.
+    ///
+    /// # Errors
+    /// As [`Self::transaction`]; [`DbError::Locked`] soon.
+    pub fn brief_transaction<T, E, F>(&self, work: F) -> impl Future<Output = Result<T, E>> + Send
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnMut(&mut AnyConnection) -> Result<T, E> + Send + 'static,
+    {
+        self.repeated(LockWait::Brief, work)
+    }
+
+    async fn repeated<T, E, F>(&self, lock_wait: LockWait, mut work: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
@@ -178,7 +202,7 @@ impl Database {
                 None => None,
             };
             let (returned, outcome) = self
-                .on_connection(move |pooled| {
+                .on_connection(lock_wait, move |pooled| {
                     // Held until the work is over, even when the caller has stopped waiting.
                     let _writer = writer;
                     let outcome = in_transaction(pooled, &mut work);
@@ -188,8 +212,11 @@ impl Database {
             match outcome {
                 Outcome::Done(value) => return Ok(value),
                 Outcome::Failed(error) => return Err(error),
-                Outcome::Conflict(error) if attempt >= TRANSACTION_ATTEMPTS => return Err(error),
-                Outcome::Conflict(_) => work = returned,
+                Outcome::Locked(error) if lock_wait == LockWait::Brief => return Err(error),
+                Outcome::Conflict(error) | Outcome::Locked(error) if attempt >= TRANSACTION_ATTEMPTS => {
+                    return Err(error);
+                }
+                Outcome::Conflict(_) | Outcome::Locked(_) => work = returned,
             }
             tracing::debug!(
                 attempt,
@@ -200,7 +227,7 @@ impl Database {
         }
     }
 
-    async fn on_connection<T, F>(&self, work: F) -> Result<T, DbError>
+    async fn on_connection<T, F>(&self, lock_wait: LockWait, work: F) -> Result<T, DbError>
     where
         T: Send + 'static,
         F: FnOnce(&mut Pooled) -> T + Send + 'static,
@@ -219,6 +246,7 @@ impl Database {
                 .map_err(|error| DbError::from_connect_text(&error.to_string()))?;
             // A panic in the closure leaves the mark, and r2d2 closes a marked connection.
             pooled.in_use = true;
+            pooled.set_lock_wait(lock_wait)?;
             let result = work(&mut pooled);
             pooled.in_use = false;
             pooled.last_used = Instant::now();
@@ -243,6 +271,7 @@ fn closed() -> DbError {
 enum Outcome<T, E> {
     Done(T),
     Conflict(E),
+    Locked(E),
     Failed(E),
 }
 
@@ -251,6 +280,7 @@ fn in_transaction<T, E: From<DbError>>(
     work: &mut impl FnMut(&mut AnyConnection) -> Result<T, E>,
 ) -> Outcome<T, E> {
     pooled.trouble.conflict.store(false, Ordering::Relaxed);
+    pooled.trouble.locked.store(false, Ordering::Relaxed);
     if let Err(error) = begin(&mut pooled.conn) {
         return pooled.failed(error);
     }
@@ -265,7 +295,9 @@ fn in_transaction<T, E: From<DbError>>(
             if Manage::rollback_transaction(&mut pooled.conn).is_err() {
                 pooled.trouble.broken.store(true, Ordering::Relaxed);
             }
-            if conflict {
+            if pooled.trouble.locked.load(Ordering::Relaxed) {
+                Outcome::Locked(error)
+            } else if conflict {
                 Outcome::Conflict(error)
             } else {
                 Outcome::Failed(error)

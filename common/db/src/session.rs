@@ -7,6 +7,7 @@
 //! | time zone | UTC | UTC | UTC |
 //! | statement limit | none (the lock wait is limited) | `max_statement_time` | `statement_timeout` |
 //! | lock wait | `busy_timeout` | `innodb_lock_wait_timeout` | `lock_timeout` |
+//! | forgotten transaction | none (ends with its process) | `idle_transaction_timeout` (MariaDB) | `idle_in_transaction_session_timeout` |
 //!
 //! MySQL's own default isolation (repeatable read) is not used: its gap locks make inserts into the journal
 //! deadlock against claims, and its snapshots hide another conductor's commit from a compare-and-set.
@@ -39,6 +40,14 @@ pub struct SessionOptions {
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest wait for a lock. Below [`STATEMENT_TIMEOUT`], so that the error says which of the two it was.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest wait for a row lock of work that can be left for later, see [`LockWait::Brief`]. Our transactions and Magnum's
+/// take milliseconds, so a row that is not free by then is held by somebody who is in no hurry. MariaDB counts in seconds.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+const BRIEF_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+/// A transaction in which nothing was asked for so long is forgotten: its host is paused or cut off. The server ends it, and
+/// its locks. Below the default lease, so that whoever takes over finds the rows free.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+const IDLE_TRANSACTION: Duration = Duration::from_secs(20);
 
 impl Default for SessionOptions {
     fn default() -> Self {
@@ -48,6 +57,53 @@ impl Default for SessionOptions {
             mysql_sql_mode: "TRADITIONAL".to_owned(),
             mysql_wsrep_sync_wait: None,
             sqlite_synchronous: true,
+        }
+    }
+}
+
+/// How long a session waits for rows that somebody else has locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LockWait {
+    /// [`SessionOptions::lock_timeout`].
+    Patient,
+    /// A second. SQLite, which has one lock for all writers, goes on as before.
+    Brief,
+}
+
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+impl LockWait {
+    fn limit(self, options: &SessionOptions) -> Duration {
+        match self {
+            Self::Patient => options.lock_timeout,
+            Self::Brief => options.lock_timeout.min(BRIEF_LOCK_TIMEOUT),
+        }
+    }
+}
+
+/// Changes how long the session waits for locked rows.
+#[cfg_attr(
+    not(any(feature = "mysql", feature = "postgres")),
+    expect(unused_variables, reason = "SQLite locks no rows")
+)]
+pub(super) fn set_lock_wait(
+    conn: &mut AnyConnection,
+    wait: LockWait,
+    options: &SessionOptions,
+) -> QueryResult<()> {
+    match conn {
+        #[cfg(feature = "sqlite")]
+        AnyConnection::Sqlite(_) => Ok(()),
+        #[cfg(feature = "mysql")]
+        AnyConnection::Mysql(conn) => {
+            let limit = wait.limit(options).as_secs().max(1);
+            diesel::sql_query(format!("SET innodb_lock_wait_timeout = {limit}"))
+                .execute(conn)
+                .map(drop)
+        }
+        #[cfg(feature = "postgres")]
+        AnyConnection::Postgres(conn) => {
+            let limit = wait.limit(options).as_millis();
+            conn.batch_execute(&format!("SET lock_timeout = {limit}"))
         }
     }
 }
@@ -157,6 +213,11 @@ fn set_up_mysql(
         .get_result::<Version>(conn)?
         .version;
     let is_mariadb = version.to_lowercase().contains("mariadb");
+    if is_too_old(&version, is_mariadb) {
+        return Err(DbError::Refused(format!(
+            "the server is {version}; MariaDB 10.6 or MySQL 8.0 is the oldest that can be used"
+        )));
+    }
 
     // As few statements as possible: each is a round trip before the first one that anybody asked for.
     let mut variables = vec![
@@ -182,6 +243,12 @@ fn set_up_mysql(
             format!("max_execution_time = {}", limit.as_millis())
         });
     }
+    if is_mariadb {
+        variables.push(format!(
+            "idle_transaction_timeout = {}",
+            IDLE_TRANSACTION.as_secs()
+        ));
+    }
     if let Some(wait) = options.mysql_wsrep_sync_wait {
         variables.push(format!("wsrep_sync_wait = {wait}"));
     }
@@ -193,6 +260,18 @@ fn set_up_mysql(
         diesel::sql_query(setting).execute(conn)?;
     }
     Ok(())
+}
+
+/// Whether the server cannot pass over rows that are locked (`SKIP LOCKED`), which is how operations are claimed. A version
+/// that cannot be read is given a chance.
+#[cfg(feature = "mysql")]
+fn is_too_old(version: &str, is_mariadb: bool) -> bool {
+    let oldest = if is_mariadb { (10, 6) } else { (8, 0) };
+    let mut numbers = version.split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < oldest,
+        _ => false,
+    }
 }
 
 /// `sql_mode` goes into a statement as text, so only the characters of mode names are let through.
@@ -215,9 +294,31 @@ fn set_up_postgres(conn: &mut PgConnection, options: &SessionOptions) -> Result<
     let statement_ms = options.statement_timeout.map_or(0, |limit| limit.as_millis());
     conn.batch_execute(&format!(
         "SET TIME ZONE 'UTC'; SET statement_timeout = {statement_ms}; SET lock_timeout = {}; \
-         SET standard_conforming_strings = on; SET client_min_messages = warning; \
+         SET idle_in_transaction_session_timeout = {}; SET standard_conforming_strings = on; SET client_min_messages = warning; \
          SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED",
         options.lock_timeout.as_millis(),
+        IDLE_TRANSACTION.as_millis(),
     ))?;
     Ok(())
+}
+
+#[cfg(all(test, feature = "mysql"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_cannot_pass_over_locked_rows_are_refused() {
+        for (version, is_mariadb, too_old) in [
+            ("10.5.28-MariaDB", true, true),
+            ("10.6.0-MariaDB", true, false),
+            ("10.11.19-MariaDB-0+deb12u1", true, false),
+            ("11.4.2-MariaDB", true, false),
+            ("5.7.44-log", false, true),
+            ("8.0.36", false, false),
+            ("9.1.0", false, false),
+            ("unknown", false, false),
+        ] {
+            assert_eq!(is_too_old(version, is_mariadb), too_old, "{version}");
+        }
+    }
 }

@@ -3,12 +3,14 @@
 //! A transaction takes a *wave*: messages of which no two concern the same cluster or are the same message, so
 //! that all plans can be made from one reading. If a wave fails for any reason but an outage (one of its messages
 //! raced with another conductor, or the database does not take a value), its messages are accepted one by one,
-//! so a bad one harms only itself.
+//! so a bad one harms only itself. What cannot be accepted for now for a reason of its own (a row of it is locked) is
+//! handed back, to be accepted alone later.
 //!
 //! What is done by the writes of its plan leaves no operation unless somebody waits for its reply: monitors report
 //! the health of every cluster once a minute.
 
 mod decide;
+mod failure;
 mod rows;
 mod snapshot;
 
@@ -27,16 +29,17 @@ use tracing::{Instrument as _, Span};
 
 use super::command::Command;
 use super::plan::{Plan, Verdict};
-use crate::operations::journal::{JournalError, UNKNOWN_PATIENCE, read, write};
+use crate::operations::journal::{JournalError, read, write};
 use crate::operations::notice::{Notice, NoticeDetails, NoticeOutcome, NoticeQueue};
 use crate::operations::state::State;
 use crate::operations::stored_reply::Caller;
 use crate::workflows::DriverSource;
 pub use decide::MOST_OPEN;
+use failure::{is_collision, is_its_own, is_locked, is_outage, not_taken};
 use rows::{apply, end_reservations, new_operation};
 use snapshot::Snapshot;
 
-/// Attempts to accept one message that conflicts with other transactions, before it counts as an outage.
+/// Attempts to accept one message that races with other transactions, before it is left for later.
 const COLLISIONS: u32 = 8;
 
 /// The longest message id that the journal holds; oslo's have 32 characters.
@@ -143,10 +146,11 @@ impl Acceptor {
         }
     }
 
-    /// Accepts one wave, which has been tried for so long already. Returns an entry for each request, in order.
+    /// Accepts one wave, which has been tried for so long already. Returns an entry for each request, in order; `None`: this
+    /// one cannot be accepted now, and others can. It is to be tried with [`Self::accept_alone`], which takes its time.
     ///
     /// A failure that nobody knows is the database's at first; a request that has met nothing else for
-    /// [`UNKNOWN_PATIENCE`] is refused.
+    /// [`journal::UNKNOWN_PATIENCE`](crate::operations::journal::UNKNOWN_PATIENCE) is refused.
     ///
     /// # Errors
     /// The database is not available, or the key cannot seal a context. No message of the wave may be acknowledged, and
@@ -155,29 +159,44 @@ impl Acceptor {
         &self,
         wave: Vec<Incoming>,
         tried_for: Duration,
-    ) -> Result<Vec<Accepted>, JournalError> {
-        let is_outage = |error: &JournalError| is_outage(error, tried_for);
+    ) -> Result<Vec<Option<Accepted>>, JournalError> {
         let mut prepared = Vec::with_capacity(wave.len());
         for incoming in wave {
             prepared.push(Arc::new(self.prepare(incoming)?));
         }
         match self.transaction(prepared.clone()).await {
-            Ok(accepted) => return Ok(accepted),
+            Ok(accepted) => return Ok(accepted.into_iter().map(Some).collect()),
+            // Which of them it was is found out beside the intake: each attempt waits for the lock.
+            Err(error) if is_locked(&error) => return Ok(vec![None; prepared.len()]),
             // What nobody knows may be about one of them.
-            Err(error) if is_outage(&error) && !(error.is_unknown() && prepared.len() > 1) => {
-                return Err(error);
-            }
-            Err(error) if prepared.len() > 1 => {
+            Err(error) if is_outage(&error, tried_for) && !error.is_unknown() => return Err(error),
+            Err(error) => {
                 tracing::debug!(%error, messages = prepared.len(), "accepting one by one");
             }
-            Err(error) => tracing::debug!(%error, "accepting again"),
         }
         let mut accepted = Vec::with_capacity(prepared.len());
         for one in prepared {
             let span = one.incoming.span.clone();
-            accepted.push(self.accept_one(one, tried_for).instrument(span).await?);
+            accepted.push(match self.accept_one(one, tried_for).instrument(span).await {
+                Ok(accepted) => Some(accepted),
+                Err(error) if is_its_own(&error) => None,
+                Err(error) => return Err(error),
+            });
         }
         Ok(accepted)
+    }
+
+    /// Accepts one request, which has been tried for so long already.
+    ///
+    /// # Errors
+    /// It cannot be accepted now. The message may not be acknowledged.
+    pub async fn accept_alone(
+        &self,
+        incoming: Incoming,
+        tried_for: Duration,
+    ) -> Result<Accepted, JournalError> {
+        let prepared = Arc::new(self.prepare(incoming)?);
+        self.accept_one(prepared, tried_for).await
     }
 
     async fn accept_one(&self, one: Arc<Prepared>, tried_for: Duration) -> Result<Accepted, JournalError> {
@@ -200,9 +219,7 @@ impl Acceptor {
                     );
                     return self.refuse(one, fault).await;
                 }
-                Err(error) if is_collision(&error) => {
-                    return Err(DbError::Conflict(error.to_string()).into());
-                }
+                Err(error) if is_collision(&error) => return Err(error),
                 Err(error) => {
                     tracing::error!(%error, "the database does not take a request");
                     return self.refuse(one, not_taken(&error)).await;
@@ -218,7 +235,7 @@ impl Acceptor {
         let (refused, refusal) = (Arc::clone(&one), fault.clone());
         let accepted = self
             .db
-            .transaction::<_, JournalError, _>(move |conn| {
+            .brief_transaction::<_, JournalError, _>(move |conn| {
                 let plan = Plan::refuse(fault.clone());
                 let row = new_operation(&one, &plan, db::now_ms(conn)?);
                 let answered = row.reply_pending;
@@ -231,7 +248,10 @@ impl Acceptor {
                 })
             })
             .await
-            .map_err(|error| DbError::Unavailable(format!("no request can be recorded: {error}")))?;
+            .map_err(|error| match error {
+                locked if is_locked(&locked) => locked,
+                error => DbError::Unavailable(format!("no request can be recorded: {error}")).into(),
+            })?;
         self.notices.send(Notice::Complete(Box::new(NoticeDetails {
             kind: refused.incoming.command.kind(),
             outcome: NoticeOutcome::Failure,
@@ -270,7 +290,7 @@ impl Acceptor {
         let (drivers, me, notify) = (Arc::clone(&self.drivers), self.me.clone(), self.notices.is_on());
         let decided = self
             .db
-            .transaction(move |conn| accept_wave(conn, &wave, drivers.as_ref(), me.as_str(), notify))
+            .brief_transaction(move |conn| accept_wave(conn, &wave, drivers.as_ref(), me.as_str(), notify))
             .await?;
         let (accepted, notices): (Vec<Accepted>, Vec<Option<NoticeDetails>>) = decided.into_iter().unzip();
         for details in notices.into_iter().flatten() {
@@ -278,30 +298,6 @@ impl Acceptor {
         }
         Ok(accepted)
     }
-}
-
-/// What is told of a request that the database does not take: the column, and not the database's words.
-fn not_taken(error: &JournalError) -> Fault {
-    let column = match error {
-        JournalError::Db(error) => error.refused_value().flatten(),
-        _ => None,
-    };
-    Fault::invalid_parameter(match column {
-        Some(column) => format!("The database does not take the request's value of {column}."),
-        None => "The database does not take one of the request's values.".to_owned(),
-    })
-}
-
-fn is_outage(error: &JournalError, tried_for: Duration) -> bool {
-    let is_given_up = error.is_unknown() && tried_for >= UNKNOWN_PATIENCE;
-    !is_collision(error) && error.is_transient() && !is_given_up
-}
-
-fn is_collision(error: &JournalError) -> bool {
-    matches!(
-        error,
-        JournalError::Stale | JournalError::Db(DbError::UniqueViolation { .. })
-    )
 }
 
 /// Accepts a wave in one transaction.

@@ -157,10 +157,12 @@ impl Executor {
         let claimed = self
             .services
             .db
-            .transaction(move |conn| lease::claim(conn, &candidate, &me, term, sent))
+            .brief_transaction(move |conn| lease::claim(conn, &candidate, &me, term, sent))
             .await;
         match claimed {
             Err(error) if lease::is_collision(&error) => Ok(None),
+            // What stands beside the row, such as an index, is held as well.
+            Err(JournalError::Db(error)) if error.is_locked() => Ok(None),
             other => other,
         }
     }

@@ -16,7 +16,7 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use magnum_common::ids::{ClusterUuid, ConductorId, Epoch, OperationId};
-use magnum_db::{self as db, AnyConnection, schema};
+use magnum_db::{self as db, AnyConnection, lock, schema};
 use tokio::time::Instant;
 
 use super::journal::{self, Event, EventKind, JournalError, OperationRow};
@@ -181,7 +181,8 @@ pub(super) fn candidate(conn: &mut AnyConnection, uuid: &str) -> Result<Candidat
 
 /// Takes a candidate, if it still is one. To be run in a transaction of its own.
 ///
-/// `sent` is a moment before the transaction began. `None`: somebody else was faster.
+/// `sent` is a moment before the transaction began. `None`: somebody else was faster, or holds the row at this moment,
+/// which may be for long (a host that is paused in the middle of a transaction, an administrator's session).
 ///
 /// # Errors
 /// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
@@ -192,7 +193,9 @@ pub fn claim(
     term: Duration,
     sent: Instant,
 ) -> Result<Option<(Lease, OperationRow)>, JournalError> {
-    let now = db::now_ms(conn)?;
+    let Some(now) = lock::operation_if_free(conn, candidate.row)? else {
+        return Ok(None);
+    };
     let taken = diesel::update(
         op::conductor_operation
             .filter(op::id.eq(candidate.row))

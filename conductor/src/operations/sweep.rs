@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::OperationId;
-use magnum_db as db;
+use magnum_db::{self as db, AnyConnection, Database};
 use rand::RngExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,13 +20,14 @@ use tracing::Instrument as _;
 
 use super::database_watch::DatabaseWatch;
 use super::finish;
-use super::journal::{JournalError, Operation, OperationRow, read};
+use super::journal::read::{self, Page};
+use super::journal::{JournalError, Operation, OperationRow};
 use super::lease;
 use super::notice::Notice;
 use super::services::OperationServices;
 use super::state::State;
 
-/// Rows handled in one pass.
+/// Rows read at once.
 const BATCH: i64 = 100;
 
 /// How long an answer is left to the conductor that made it.
@@ -55,14 +56,14 @@ pub async fn run(services: OperationServices, shutdown: CancellationToken) {
 /// The database failed.
 pub async fn pass(services: &OperationServices, watch: &mut DatabaseWatch) -> Result<(), JournalError> {
     let asked = Instant::now();
-    let (now, late) = services
-        .db
-        .transaction(|conn| Ok::<_, JournalError>((db::now_ms(conn)?, read::out_of_time(conn, BATCH)?)))
-        .await?;
+    let now = services.db.run(db::now_ms).await?;
     let seen_for = watch.saw(asked, now);
-    for row in late {
-        let timing = services.timing.clone();
-        give_up(services, row, move |operation| timing.timed_out(&operation.args)).await?;
+    let mut late = Pages::of(move |conn, page| read::out_of_time(conn, now, page));
+    while let Some(rows) = late.next(&services.db).await? {
+        for row in rows {
+            let timing = services.timing.clone();
+            give_up(services, row, move |operation| timing.timed_out(&operation.args)).await?;
+        }
     }
 
     if seen_for >= services.timing.driver_alive {
@@ -70,14 +71,40 @@ pub async fn pass(services: &OperationServices, watch: &mut DatabaseWatch) -> Re
     }
 
     let quiet = millis(ANSWER_QUIET);
-    let unsent = services
-        .db
-        .transaction(move |conn| read::answers_due(conn, quiet, BATCH))
-        .await?;
-    for row in unsent {
-        services.answers.send(&OperationId::new(row.uuid));
+    let mut unsent = Pages::of(move |conn, page| read::answers_due(conn, quiet, page));
+    while let Some(rows) = unsent.next(&services.db).await? {
+        for row in rows {
+            services.answers.send(&OperationId::new(row.uuid));
+        }
     }
     Ok(())
+}
+
+/// All rows of a list, page by page: those at its head that cannot be dealt with do not hide the others.
+struct Pages<R> {
+    read: R,
+    /// Where the next page begins; `None` after the last one.
+    after: Option<i64>,
+}
+
+impl<R> Pages<R>
+where
+    R: Fn(&mut AnyConnection, Page) -> Result<Vec<OperationRow>, JournalError> + Clone + Send + 'static,
+{
+    const fn of(read: R) -> Self {
+        Self { read, after: Some(0) }
+    }
+
+    async fn next(&mut self, db: &Database) -> Result<Option<Vec<OperationRow>>, JournalError> {
+        let Some(after) = self.after else {
+            return Ok(None);
+        };
+        let (read, page) = (self.read.clone(), Page { after, limit: BATCH });
+        let rows = db.transaction(move |conn| read(conn, page)).await?;
+        let is_full = i64::try_from(rows.len()).is_ok_and(|count| count == BATCH);
+        self.after = rows.last().map(|row| row.id).filter(|_| is_full);
+        Ok(Some(rows))
+    }
 }
 
 async fn end_those_without_driver(services: &OperationServices) -> Result<(), JournalError> {
@@ -85,37 +112,45 @@ async fn end_those_without_driver(services: &OperationServices) -> Result<(), Jo
         millis(services.timing.driver_alive),
         millis(services.timing.driver_patience),
     );
-    let orphans = services
-        .db
-        .transaction(move |conn| read::without_driver(conn, alive, patience))
-        .await?;
     let mine = services.drivers.loaded();
-    for row in orphans {
-        if row.driver.as_ref().is_some_and(|driver| mine.contains(driver)) {
-            continue;
+    let mut orphans = Pages::of(move |conn, page| read::without_driver(conn, alive, patience, page));
+    while let Some(rows) = orphans.next(&services.db).await? {
+        for row in rows {
+            if row.driver.as_ref().is_some_and(|driver| mine.contains(driver)) {
+                continue;
+            }
+            give_up(services, row, |operation| {
+                let name = operation
+                    .driver
+                    .as_ref()
+                    .map_or("None", |driver| driver.name.as_str());
+                format!(
+                    "{} No running conductor has this driver loaded.",
+                    Fault::driver_not_supported(name).message
+                )
+            })
+            .await?;
         }
-        give_up(services, row, |operation| {
-            let name = operation
-                .driver
-                .as_ref()
-                .map_or("None", |driver| driver.name.as_str());
-            format!(
-                "{} No running conductor has this driver loaded.",
-                Fault::driver_not_supported(name).message
-            )
-        })
-        .await?;
     }
     Ok(())
 }
 
+/// Ends an operation. One that cannot be ended now, because a row of it is locked for example, is left to the next pass:
+/// only an outage ends this one.
 async fn give_up(
     services: &OperationServices,
     row: OperationRow,
     reason: impl Fn(&Operation) -> String + Send + 'static,
 ) -> Result<(), JournalError> {
     let span = row.span();
-    end(services, row, reason).instrument(span).await
+    match end(services, row, reason).instrument(span.clone()).await {
+        Err(JournalError::Db(error)) if error.is_outage() => Err(error.into()),
+        Err(error) => {
+            span.in_scope(|| tracing::debug!(%error, "the operation cannot be ended now"));
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
 }
 
 async fn end(
@@ -134,7 +169,7 @@ async fn end(
     let term = services.timing.lease;
     let ended = services
         .db
-        .transaction(move |conn| {
+        .brief_transaction(move |conn| {
             let reason = reason(&operation);
             if operation.state != State::Running {
                 return finish::give_up(conn, &operation, State::Failed, &reason, me.as_str());

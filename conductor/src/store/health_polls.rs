@@ -12,7 +12,7 @@ use magnum_common::ids::{ClusterUuid, ConductorId};
 use magnum_common::model::{ClusterStatus, HealthStatus};
 use magnum_db::rows::RowTime;
 use magnum_db::write::unless_exists;
-use magnum_db::{self as db, AnyConnection, DbError, schema};
+use magnum_db::{self as db, AnyConnection, DbError, lock, schema};
 
 use super::poll_leases::{millis, poll_leases, texts};
 use crate::workflows::DriverRef;
@@ -123,6 +123,8 @@ pub fn claim(
     if due.is_empty() {
         return Ok(Vec::new());
     }
+    // One that somebody holds would keep this conductor from all of them.
+    let due = lock::free_health_polls(conn, &due)?;
     hold(conn, me, &due, term)?;
     let rows: Vec<ClaimRow> = poll::conductor_cluster_health
         .left_join(driver::conductor_cluster_driver.on(driver::cluster_uuid.eq(poll::cluster_uuid)))

@@ -15,7 +15,7 @@ use diesel::sql_types::Bool;
 use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
 use magnum_common::model::ClusterStatus;
 use magnum_db::write::unless_exists;
-use magnum_db::{self as db, AnyConnection, DbError, schema};
+use magnum_db::{self as db, AnyConnection, DbError, lock, schema};
 
 use crate::workflows::DriverRef;
 
@@ -110,6 +110,8 @@ pub fn claim(
     if due.is_empty() {
         return Ok(Vec::new());
     }
+    // One that somebody holds would keep this conductor from all of them.
+    let due = lock::free_polls(conn, &due)?;
     hold(conn, me, &due, term)?;
     let rows: Vec<ClaimedRow> = poll::conductor_cluster_poll
         .left_join(driver::conductor_cluster_driver.on(driver::cluster_uuid.eq(poll::cluster_uuid)))

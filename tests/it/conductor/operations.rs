@@ -12,6 +12,7 @@ mod deleting;
 mod fencing;
 mod history;
 mod holding;
+mod locked_rows;
 mod operators;
 mod rebooting;
 mod running;

@@ -13,7 +13,8 @@ use magnum_conductor::store;
 use magnum_conductor::store::polls::{self, Claimed};
 use magnum_driver_api::{DriverError, DriverReport, NodeGroupChanges};
 use magnum_tests::fake_driver::{Act, Gate, built, with_group};
-use magnum_tests::{TestDatabase, on_every_database};
+use magnum_tests::row_lock::RowLock;
+use magnum_tests::{Backend, TestDatabase, on_every_database};
 use tokio_util::sync::CancellationToken;
 
 use super::operations::world::{TEMPLATE, World, create, delete, resize};
@@ -114,6 +115,25 @@ on_every_database! {
         world.driver.set_observation(&uuid, Ok(DriverReport::status(ClusterStatus::CreateComplete)));
         assert_eq!(round(&sync).await, 1);
         assert_eq!(world.cluster(&uuid).await.unwrap().status, Some(ClusterStatus::CreateComplete));
+    }
+
+    async fn a_cluster_whose_row_is_locked_keeps_no_other_from_being_looked_at(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let uuids = foreign_clusters(&world, 2, ClusterStatus::CreateInProgress).await;
+        assert_eq!(claim(&world, "one", Duration::ZERO).await.len(), 2);
+        make_due(&database).await;
+        // SQLite has no locks of rows.
+        let held = match database.backend {
+            Backend::Sqlite => None,
+            _ => {
+                let first = format!("cluster_uuid = '{}'", uuids[0]);
+                Some(RowLock::take(&database, "conductor_cluster_poll", &first).await.expect("the lock"))
+            }
+        };
+        let claimed = claim(&world, "two", Duration::from_secs(60)).await;
+        let claimed: Vec<_> = claimed.into_iter().map(|one| one.cluster).collect();
+        assert!(claimed.contains(&uuids[1]), "{claimed:?}");
+        assert_eq!(claimed.contains(&uuids[0]), held.is_none(), "{claimed:?}");
     }
 
     async fn observed_status_finishes_the_operation(database: TestDatabase) {

@@ -9,7 +9,7 @@ use diesel::r2d2::R2D2Connection;
 
 use crate::connection::AnyConnection;
 use crate::error::DbError;
-use crate::session::{self, SessionOptions};
+use crate::session::{self, LockWait, SessionOptions};
 use crate::url::DatabaseUrl;
 
 /// A connection that was idle this long is asked whether it still lives before it is used.
@@ -20,6 +20,8 @@ const TRUST_IDLE: Duration = Duration::from_secs(1);
 pub(super) struct Trouble {
     pub(super) broken: AtomicBool,
     pub(super) conflict: AtomicBool,
+    /// A row did not come free in time; a conflict as well.
+    pub(super) locked: AtomicBool,
 }
 
 struct Watch(Arc<Trouble>);
@@ -32,6 +34,9 @@ impl Instrumentation for Watch {
         {
             if DbError::is_conflict(error) {
                 self.0.conflict.store(true, Ordering::Relaxed);
+            }
+            if DbError::is_lock(error) {
+                self.0.locked.store(true, Ordering::Relaxed);
             }
             if DbError::breaks_connection(error) {
                 self.0.broken.store(true, Ordering::Relaxed);
@@ -47,12 +52,25 @@ pub(super) struct Pooled {
     /// Set while a closure runs: a panic leaves it set.
     pub(super) in_use: bool,
     pub(super) last_used: Instant,
+    lock_wait: LockWait,
+    session: Arc<SessionOptions>,
+}
+
+impl Pooled {
+    /// Makes its session wait so long for locked rows, if it does not already.
+    pub(super) fn set_lock_wait(&mut self, wait: LockWait) -> Result<(), DbError> {
+        if self.lock_wait != wait {
+            session::set_lock_wait(&mut self.conn, wait, &self.session)?;
+            self.lock_wait = wait;
+        }
+        Ok(())
+    }
 }
 
 /// Opens connections for r2d2 and decides which of them live on.
 pub(super) struct Manager {
     pub(super) url: DatabaseUrl,
-    pub(super) session: SessionOptions,
+    pub(super) session: Arc<SessionOptions>,
 }
 
 impl r2d2::ManageConnection for Manager {
@@ -68,6 +86,8 @@ impl r2d2::ManageConnection for Manager {
             trouble,
             in_use: false,
             last_used: Instant::now(),
+            lock_wait: LockWait::Patient,
+            session: Arc::clone(&self.session),
         })
     }
 

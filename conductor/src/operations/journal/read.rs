@@ -199,12 +199,24 @@ pub fn waiting_groups(conn: &mut AnyConnection, cluster: &str) -> Result<Vec<Nod
         .collect())
 }
 
-/// Operations that nobody works on and whose deadline has passed.
+/// A part of a list of operations, which are in the order they were accepted in.
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
+    /// Only rows with a higher number than this.
+    pub after: i64,
+    /// At most so many.
+    pub limit: i64,
+}
+
+/// Operations that nobody works on and whose deadline has passed at `now`, in milliseconds since 1970.
 ///
 /// # Errors
 /// The database failed.
-pub fn out_of_time(conn: &mut AnyConnection, limit: i64) -> Result<Vec<OperationRow>, JournalError> {
-    let now = db::now_ms(conn)?;
+pub fn out_of_time(
+    conn: &mut AnyConnection,
+    now: i64,
+    page: Page,
+) -> Result<Vec<OperationRow>, JournalError> {
     Ok(op::conductor_operation
         .filter(op::state.eq_any([
             State::Queued.as_str(),
@@ -212,8 +224,9 @@ pub fn out_of_time(conn: &mut AnyConnection, limit: i64) -> Result<Vec<Operation
             State::Observing.as_str(),
         ]))
         .filter(op::deadline_ms.le(now))
+        .filter(op::id.gt(page.after))
         .order(op::id)
-        .limit(limit)
+        .limit(page.limit)
         .select(OperationRow::as_select())
         .load(conn)?)
 }
@@ -227,6 +240,7 @@ pub fn without_driver(
     conn: &mut AnyConnection,
     alive_ms: i64,
     patience_ms: i64,
+    page: Page,
 ) -> Result<Vec<OperationRow>, JournalError> {
     use schema::conductor_driver::dsl as d;
     let now = db::now_ms(conn)?;
@@ -247,8 +261,9 @@ pub fn without_driver(
         .filter(waits.or(left_behind))
         .filter(op::driver.is_not_null())
         .filter(op::driver.ne_all(announced))
+        .filter(op::id.gt(page.after))
         .order(op::id)
-        .limit(100)
+        .limit(page.limit)
         .select(OperationRow::as_select())
         .load(conn)?)
 }
@@ -260,14 +275,15 @@ pub fn without_driver(
 pub fn answers_due(
     conn: &mut AnyConnection,
     quiet_ms: i64,
-    limit: i64,
+    page: Page,
 ) -> Result<Vec<OperationRow>, JournalError> {
     let now = db::now_ms(conn)?;
     Ok(op::conductor_operation
         .filter(op::reply_pending.eq(true))
         .filter(op::updated_ms.le(now.saturating_sub(quiet_ms)))
+        .filter(op::id.gt(page.after))
         .order(op::id)
-        .limit(limit)
+        .limit(page.limit)
         .select(OperationRow::as_select())
         .load(conn)?)
 }

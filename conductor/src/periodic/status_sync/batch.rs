@@ -90,7 +90,7 @@ impl StatusSync {
         let written = self
             .poller
             .db
-            .transaction(move |conn| {
+            .brief_transaction(move |conn| {
                 // The cluster first: all transactions lock in this order.
                 if !lock::cluster(conn, &cluster.uuid)? || !polls::give_back(conn, &me, &claimed, pause, 0)? {
                     return Ok(None);

@@ -48,7 +48,7 @@ on_every_database! {
             if world.row(&operation).await.reply_pending { Err("pending") } else { Ok(()) }
         }).await.unwrap();
 
-        let again = conductor.acceptor.accept(vec![asked], Duration::ZERO).await.unwrap().remove(0);
+        let again = conductor.acceptor.accept(vec![asked], Duration::ZERO).await.unwrap().remove(0).unwrap();
         assert_eq!(again, Accepted::Known { operation: operation.clone(), answered: true });
         conductor.services.answers.send(&operation);
         let answers = sent(&world, 2).await;

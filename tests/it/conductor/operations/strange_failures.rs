@@ -77,7 +77,9 @@ on_every_database! {
         fails(&database, ("INSERT", "cluster"), "NEW.uuid IS NOT NULL").await;
         let asked = create();
         for tried_for in [Duration::ZERO, UNKNOWN_PATIENCE / 2] {
-            let failed = world.acceptor("one").accept(vec![asked.clone()], tried_for).await;
+            let tried = world.acceptor("one").accept(vec![asked.clone()], tried_for).await.unwrap();
+            assert_eq!(tried, [None], "others can be accepted meanwhile");
+            let failed = world.acceptor("one").accept_alone(asked.clone(), tried_for).await;
             assert!(matches!(&failed, Err(JournalError::Db(error)) if error.is_unknown()), "{failed:?}");
         }
         works_again(&database, "cluster").await;
@@ -88,8 +90,8 @@ on_every_database! {
     async fn a_request_that_meets_nothing_else_for_long_is_refused_without_the_databases_words(database: TestDatabase) {
         let world = World::new(&database).await;
         fails(&database, ("INSERT", "cluster"), "NEW.uuid IS NOT NULL").await;
-        let accepted = world.acceptor("one").accept(vec![create()], UNKNOWN_PATIENCE).await.unwrap();
-        let Accepted::Recorded { operation, state: State::Refused, .. } = &accepted[0] else {
+        let accepted = world.acceptor("one").accept_alone(create(), UNKNOWN_PATIENCE).await.unwrap();
+        let Accepted::Recorded { operation, state: State::Refused, .. } = &accepted else {
             panic!("{accepted:?}");
         };
         let reason = world.row(operation).await.reason.unwrap();

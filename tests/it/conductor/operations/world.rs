@@ -221,7 +221,8 @@ impl World {
             .await
             .expect("no outage")
             .pop()
-            .expect("one")
+            .flatten()
+            .expect("accepted")
     }
 
     /// Accepts a request that is recorded, and gives its operation.
