@@ -13,6 +13,8 @@ pub const OPERATIONS_OPEN: &str = "magnum_operations_open";
 pub const OPERATIONS_OLDEST: &str = "magnum_operations_oldest_seconds";
 /// Requests recorded by `kind` and `state`.
 pub const OPERATIONS_ACCEPTED: &str = "magnum_operations_accepted_total";
+/// Operations that this conductor left to others.
+pub const OPERATIONS_NOT_HERE: &str = "magnum_operations_not_here_total";
 /// Requests that cannot be recorded now, while others can.
 pub const REQUESTS_HELD_BACK: &str = "magnum_requests_held_back";
 /// Moves of operations after a run, by `state`.
@@ -88,6 +90,12 @@ pub const ALL: &[Metric] = &[
         kind: Kind::Counter,
         labels: &["kind", "state"],
         meaning: "Requests that this conductor recorded",
+    },
+    Metric {
+        name: OPERATIONS_NOT_HERE,
+        kind: Kind::Counter,
+        labels: &[],
+        meaning: "Times that this conductor left an operation to others: it cannot run the driver, or has not the version",
     },
     Metric {
         name: REQUESTS_HELD_BACK,

@@ -20,6 +20,7 @@
 //! | [`material`], [`request_context`] | what a step begins with |
 //! | [`finish`] | what is written together with an end |
 //! | [`stored_reply`], [`replies`], [`monitor`] | answers of calls, and signs of life until then |
+//! | [`breakers`] | which drivers this conductor leaves to others for a while |
 //! | [`at_work`] | what this process works on, for its report |
 //! | [`sweep`] | what nobody's lease covers |
 //! | [`database_watch`] | how long the database has been seen: who has not seen it judges nobody |
@@ -32,6 +33,7 @@
 
 pub mod admin;
 pub mod at_work;
+pub mod breakers;
 mod cluster_objects;
 pub mod crash_point;
 pub mod database_watch;

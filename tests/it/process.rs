@@ -5,6 +5,7 @@
 //! | `end_to_end` | an unmodified `openstack coe` client does all it does with Magnum, on three databases |
 //! | `crash_matrix` | `kill -9` at every crash point of every operation loses nothing and doubles nothing |
 //! | `locked_rows` | while a cluster's row is locked, its requests wait in order and those of others go on |
+//! | `cannot_run` | a conductor that cannot run the driver fails nothing, and does not attract the work |
 //! | `bounds` | a bound of a node group that was set holds for the request after it |
 //! | `report` | a service that is asked by SIGUSR2 says what it uses and works on, and goes on |
 //! | `start_report` | a service says at its start what it has reached and as whom, and what to do where something is missing |
@@ -39,6 +40,7 @@
 mod bad_input;
 mod barbican_outages;
 mod bounds;
+mod cannot_run;
 mod change_storm;
 mod conductor_process;
 mod crash_matrix;

@@ -15,6 +15,10 @@ pub enum DriverError {
     /// leaves the cluster's status as it was.
     #[error("{0}")]
     NotSupported(String),
+    /// The driver was not asked at all: this conductor has no process, descriptor, memory or disk left for it, or what it
+    /// runs is missing here. Another conductor may do better, so it counts as no attempt.
+    #[error("{0}")]
+    NotHere(String),
     /// The call was stopped from outside (a delete asked it to, the lease is gone, the process ends). Says
     /// nothing about the cluster; whoever cancelled knows what comes next.
     #[error("the call was cancelled")]
@@ -25,7 +29,7 @@ impl DriverError {
     /// What to do with the operation.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Transient(_) | Self::Cancelled => ErrorClass::Transient,
+            Self::Transient(_) | Self::NotHere(_) | Self::Cancelled => ErrorClass::Transient,
             Self::Permanent(_) => ErrorClass::Permanent,
             Self::NotSupported(_) => ErrorClass::NotSupported,
         }

@@ -9,6 +9,7 @@ use super::StartError;
 use super::open::Resources;
 use crate::notifications::Notifier;
 use crate::operations::at_work::AtWork;
+use crate::operations::breakers::Breakers;
 use crate::operations::monitor::CallMonitors;
 use crate::operations::notice::{self, Notice, NoticeQueue};
 use crate::operations::replies::{self, Replies, ReplySink};
@@ -64,6 +65,7 @@ impl Handles {
                 monitors: CallMonitors::new(database.clone(), sink),
                 notices,
                 at_work: AtWork::default(),
+                breakers: Breakers::default(),
             },
         })
     }

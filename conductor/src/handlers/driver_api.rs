@@ -343,7 +343,9 @@ fn reply_of(
         Ok(Ok(reply)) => Ok(reply),
         Ok(Err(error)) => {
             let because = match &error {
-                DriverError::Transient(_) | DriverError::Cancelled => ApiRefusal::Unavailable,
+                DriverError::Transient(_) | DriverError::NotHere(_) | DriverError::Cancelled => {
+                    ApiRefusal::Unavailable
+                }
                 DriverError::Permanent(_) => ApiRefusal::Failed,
                 DriverError::NotSupported(_) => ApiRefusal::NotSupported,
             };

@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::breakers::Claimable;
 use super::crash_point::{self, CrashPoint};
 use super::journal::{JournalError, OperationRow};
 use super::lease::{self, Candidate, Lease, Look};
@@ -119,7 +120,8 @@ impl Executor {
 
     async fn claim_some(&mut self) -> Result<Claims, JournalError> {
         let free = self.services.timing.workers.saturating_sub(self.running.len());
-        let drivers = self.services.drivers.loaded();
+        let claimable = self.claimable();
+        let on_trial = claimable.on_trial.clone();
         let limit = i64::try_from(free + SPARE_CANDIDATES).unwrap_or(i64::MAX);
         let Look {
             at_ms,
@@ -127,7 +129,7 @@ impl Executor {
         } = self
             .services
             .db
-            .transaction(move |conn| lease::candidates(conn, &drivers, limit))
+            .transaction(move |conn| lease::candidates(conn, &claimable, limit))
             .await?;
         if candidates.is_empty() {
             return Ok(Claims::Nothing { at_ms });
@@ -136,9 +138,21 @@ impl Executor {
             candidates.shuffle(&mut rand::rng());
         }
         let mut claims = Claims::Taken;
+        let mut tried = Vec::new();
         for candidate in candidates.into_iter().take(free) {
+            let trial = candidate
+                .driver()
+                .filter(|driver| on_trial.contains(driver))
+                .cloned();
+            if trial.as_ref().is_some_and(|driver| tried.contains(driver)) {
+                continue;
+            }
             if let Some((lease, row)) = self.claim(candidate).await? {
                 claims = Claims::Some;
+                if let Some(driver) = trial {
+                    self.services.breakers.tried(&driver, Instant::now());
+                    tried.push(driver);
+                }
                 crash_point::reach(&row.kind, "claim", CrashPoint::AfterCommit).await;
                 self.running.spawn(run::operation(
                     self.services.clone(),
@@ -149,6 +163,11 @@ impl Executor {
             }
         }
         Ok(claims)
+    }
+
+    fn claimable(&self) -> Claimable {
+        let loaded = self.services.drivers.loaded();
+        self.services.breakers.claimable(loaded, Instant::now())
     }
 
     async fn claim(&self, candidate: Candidate) -> Result<Option<(Lease, OperationRow)>, JournalError> {
@@ -169,8 +188,8 @@ impl Executor {
 
     async fn until_due(&self, after_ms: i64) -> Duration {
         let poll = self.services.timing.poll;
-        let drivers = self.services.drivers.loaded();
-        let due = move |conn: &mut AnyConnection| lease::next_due_in_ms(conn, &drivers, after_ms);
+        let claimable = self.claimable();
+        let due = move |conn: &mut AnyConnection| lease::next_due_in_ms(conn, &claimable, after_ms);
         match self.services.db.transaction(due).await {
             Ok(Some(due)) => Duration::from_millis(due.unsigned_abs()).clamp(Duration::from_millis(20), poll),
             Ok(None) => poll,

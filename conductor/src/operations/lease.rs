@@ -19,6 +19,7 @@ use magnum_common::ids::{ClusterUuid, ConductorId, Epoch, OperationId};
 use magnum_db::{self as db, AnyConnection, lock, schema};
 use tokio::time::Instant;
 
+use super::breakers::Claimable;
 use super::journal::{self, Event, EventKind, JournalError, OperationRow};
 use super::state::State;
 
@@ -56,6 +57,14 @@ pub struct Candidate {
     row: i64,
     state: String,
     epoch: i64,
+    driver: Option<String>,
+}
+
+impl Candidate {
+    /// Its driver, if one is chosen.
+    pub const fn driver(&self) -> Option<&String> {
+        self.driver.as_ref()
+    }
 }
 
 impl Lease {
@@ -133,16 +142,16 @@ pub struct Look {
     pub candidates: Vec<Candidate>,
 }
 
-/// Operations that may be claimed now by a conductor that has `drivers` loaded.
+/// Operations that may be claimed now by a conductor that can take what is `claimable`.
 ///
 /// One whose owner has left it behind is anybody's when it shall stop or is out of time: nothing is asked of its driver
 /// any more, which may be loaded nowhere.
 ///
 /// # Errors
 /// The database failed.
-pub fn candidates(conn: &mut AnyConnection, drivers: &[String], limit: i64) -> Result<Look, JournalError> {
+pub fn candidates(conn: &mut AnyConnection, claimable: &Claimable, limit: i64) -> Result<Look, JournalError> {
     let now = db::now_ms(conn)?;
-    let is_loaded = || op::driver.is_null().or(op::driver.eq_any(drivers));
+    let is_loaded = || op::driver.is_null().or(op::driver.eq_any(&claimable.drivers));
     let due = op::state
         .eq_any([State::Queued.as_str(), State::Retrying.as_str()])
         .and(op::next_attempt_ms.is_null().or(op::next_attempt_ms.le(now)));
@@ -152,15 +161,24 @@ pub fn candidates(conn: &mut AnyConnection, drivers: &[String], limit: i64) -> R
     let needs_no_driver = op::stop_requested
         .eq(true)
         .or(op::deadline_ms.is_not_null().and(op::deadline_ms.le(now)));
-    let candidates = op::conductor_operation
+    let mut found = op::conductor_operation
         .filter(
             due.and(is_loaded())
                 .or(abandoned.and(is_loaded().or(needs_no_driver))),
         )
         .filter(sql::<Bool>(ITS_TURN))
+        .into_boxed();
+    for missing in &claimable.without {
+        let other = op::driver.is_null().or(op::driver.ne(&missing.name));
+        let other = other.or(op::driver_version
+            .is_null()
+            .or(op::driver_version.ne(&missing.version)));
+        found = found.filter(other.assume_not_null());
+    }
+    let candidates = found
         .order(op::id)
         .limit(limit)
-        .select((op::id, op::state, op::lease_epoch))
+        .select((op::id, op::state, op::lease_epoch, op::driver))
         .load(conn)?;
     Ok(Look {
         at_ms: now,
@@ -175,7 +193,7 @@ pub fn candidates(conn: &mut AnyConnection, drivers: &[String], limit: i64) -> R
 pub(super) fn candidate(conn: &mut AnyConnection, uuid: &str) -> Result<Candidate, JournalError> {
     Ok(op::conductor_operation
         .filter(op::uuid.eq(uuid))
-        .select((op::id, op::state, op::lease_epoch))
+        .select((op::id, op::state, op::lease_epoch, op::driver))
         .first(conn)?)
 }
 
@@ -306,7 +324,7 @@ pub fn release(conn: &mut AnyConnection, lease: &Lease) -> Result<(), JournalErr
     journal::append(conn, &lease.event(EventKind::Released))
 }
 
-/// When the next operation becomes claimable by time alone for a conductor that has `drivers` loaded, in milliseconds
+/// When the next operation becomes claimable by time alone for a conductor that can take what is `claimable`, in milliseconds
 /// from now: a due retry or an expiring lease. `None`: nothing is waiting for a time.
 ///
 /// What was due when the conductor looked (`after_ms`, [`Look::at_ms`]) and was not claimed then waits for something else:
@@ -316,11 +334,11 @@ pub fn release(conn: &mut AnyConnection, lease: &Lease) -> Result<(), JournalErr
 /// The database failed.
 pub fn next_due_in_ms(
     conn: &mut AnyConnection,
-    drivers: &[String],
+    claimable: &Claimable,
     after_ms: i64,
 ) -> Result<Option<i64>, JournalError> {
     let now = db::now_ms(conn)?;
-    let is_loaded = || op::driver.is_null().or(op::driver.eq_any(drivers));
+    let is_loaded = || op::driver.is_null().or(op::driver.eq_any(&claimable.drivers));
     let retry: Option<i64> = op::conductor_operation
         .filter(op::state.eq(State::Retrying.as_str()))
         .filter(op::next_attempt_ms.gt(after_ms))

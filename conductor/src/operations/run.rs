@@ -39,7 +39,10 @@ use super::state::State;
 use crate::metric_definitions as metric;
 use crate::workflows::CertificateRefs;
 use crate::workflows::{DriverRef, OperationKind, Step, choose_nodes};
-use effect::Effect;
+use effect::{Effect, NotHere};
+
+/// How soon another conductor may take what this one cannot do.
+const TAKE_OVER: Duration = Duration::from_secs(1);
 
 /// The two ways in which the process asks its operations to stop.
 #[derive(Debug, Clone, Default)]
@@ -186,6 +189,7 @@ impl Run {
             Effect::Returned(report) => Some(self.returned(*report, material.panics).await?),
             Effect::Failed(failure) => Some(self.failed(failure, material.panics).await?),
             Effect::Refused(fault) => Some(self.refused(fault).await?),
+            Effect::NotHere(what) => Some(self.not_here(what).await?),
             Effect::Interrupted => Some(self.interrupted().await?),
         };
         crash_point::reach(kind, step.as_str(), CrashPoint::AfterResult).await;
@@ -356,6 +360,46 @@ impl Run {
             }
             other => other,
         }
+    }
+
+    /// Leaves the operation to a conductor that can go on with it; this one takes none of the kind for a while. Counts as no
+    /// attempt: it says nothing about the request.
+    async fn not_here(&self, what: NotHere) -> Result<State, JournalError> {
+        let (reason, now) = (what.to_string(), Instant::now());
+        match (&what, &self.operation.driver) {
+            (NotHere::Version(wanted), _) => {
+                self.services.breakers.lacks(wanted, now);
+                tracing::warn!(reason, "the operation is left to a conductor that has the driver");
+            }
+            (NotHere::Means(_), Some(driver)) => {
+                let (pause, is_new) = self.services.breakers.trip(&driver.name, now);
+                if is_new {
+                    tracing::warn!(
+                        reason,
+                        ?pause,
+                        { field::DRIVER } = driver.name,
+                        "this conductor cannot run the driver; its operations are left to others for a while"
+                    );
+                } else {
+                    tracing::debug!(reason, ?pause, "this conductor still cannot run the driver");
+                }
+            }
+            // A driver was chosen before it was called.
+            (NotHere::Means(_), None) => {}
+        }
+        metrics::counter!(metric::OPERATIONS_NOT_HERE).increment(1);
+        self.write(move |conn, lease, operation| {
+            if lease::fence(conn, lease)?.stop_requested {
+                return finish::stopped(conn, lease, operation);
+            }
+            if let NotHere::Version(wanted) = &what {
+                // What is claimed is told by the operation's row, which may be older than the cluster's driver.
+                fenced::set_driver(conn, lease, wanted)?;
+            }
+            fenced::leave_to_others(conn, lease, operation.step, TAKE_OVER, &reason)?;
+            Ok(State::Retrying)
+        })
+        .await
     }
 
     async fn failed(&self, failure: Failure, panics_before: u32) -> Result<State, JournalError> {

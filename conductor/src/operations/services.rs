@@ -12,6 +12,7 @@ use magnum_db::Database;
 use tokio::sync::Notify;
 
 use super::at_work::AtWork;
+use super::breakers::Breakers;
 use super::monitor::CallMonitors;
 use super::notice::NoticeQueue;
 use super::replies::ReplyQueue;
@@ -46,6 +47,8 @@ pub struct OperationServices {
     pub notices: NoticeQueue,
     /// What runs here.
     pub at_work: AtWork,
+    /// What this conductor leaves to others for a while.
+    pub breakers: Breakers,
 }
 
 impl OperationServices {

@@ -13,6 +13,7 @@ mod fencing;
 mod history;
 mod holding;
 mod locked_rows;
+mod not_here;
 mod operators;
 mod rebooting;
 mod running;

@@ -164,13 +164,15 @@ pub const SIGNAL_BASE: i32 = 128;
 
 /// The program could not be started: the code that shells use.
 pub const CANNOT_START: u8 = 126;
+/// What the guard's own words begin with, by which a program that ends with the same code is told apart.
+pub const REFUSED: &str = "exec-guard: ";
 
 const FAILURE: u8 = 1;
 
 /// The conductor takes the last line on stderr as the reason.
 #[expect(clippy::print_stderr, reason = "standard error is how a guard reports")]
 fn refuse(reason: &str) -> u8 {
-    eprintln!("{reason}");
+    eprintln!("{REFUSED}{reason}");
     CANNOT_START
 }
 

@@ -210,8 +210,8 @@ impl ExecDriver {
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
-        // Space, mounts and permissions come back without anybody changing the request.
-        Err(DriverError::Transient(format!(
+        // Space, mounts and permissions are this machine's.
+        Err(DriverError::NotHere(format!(
             "cannot write CA files below [exec] runtime_directory {shown}: {reason}"
         )))
     }
@@ -224,7 +224,7 @@ impl ExecDriver {
     ) -> Result<(), DriverError> {
         let limit = run.limit;
         let end = run.listen(transcript).await.map_err(|error| {
-            DriverError::Transient(format!("cannot start a guard for {}: {error}", self.who))
+            DriverError::NotHere(format!("cannot start a guard for {}: {error}", self.who))
         })?;
         let checked = Ended {
             end: &end,

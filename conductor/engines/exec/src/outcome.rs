@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use magnum_driver_api::DriverError;
 
+use super::guard::{CANNOT_START, REFUSED};
 use super::process::{End, MAX_OUTPUT};
 
 /// EX_TEMPFAIL of sysexits.h: try again later.
@@ -33,6 +34,10 @@ impl Ended<'_> {
             End::Exited(TRY_AGAIN) => Err(DriverError::Transient(
                 self.with_stderr_line(format!("{who} asks to be tried again later")),
             )),
+            // Nothing of it is the driver's: this machine has no process for it, or the program is not here.
+            End::Exited(code) if *code == i32::from(CANNOT_START) && self.was_refused() => Err(
+                DriverError::NotHere(self.with_stderr_line(format!("{who} cannot be run here"))),
+            ),
             End::Exited(code) => Err(DriverError::Permanent(
                 self.with_stderr_line(format!("{who} failed with exit code {code}")),
             )),
@@ -61,6 +66,12 @@ impl Ended<'_> {
             "{} ended without a line that holds a result or an error",
             self.who
         )))
+    }
+
+    /// Whether the guard could not start the program.
+    fn was_refused(&self) -> bool {
+        self.last_stderr_line
+            .is_some_and(|line| line.starts_with(REFUSED))
     }
 
     fn with_stderr_line(&self, text: String) -> String {

@@ -343,11 +343,20 @@ async fn a_flood_on_standard_error_is_cut_and_harms_nothing() {
 async fn a_program_that_cannot_be_started_is_named() {
     let it = script("true");
     fs::remove_file(it.folder.path().join("driver.sh")).unwrap();
-    let error = text(it.create().await);
+    let error = it.create().await.unwrap_err();
+    let named = error.to_string();
+    assert!(matches!(error, DriverError::NotHere(_)), "{error:?}");
     assert!(
-        error.contains("exit code 126: cannot start") && error.contains("driver.sh"),
-        "{error}"
+        named.contains("cannot start") && named.contains("driver.sh"),
+        "{named}"
     );
+}
+
+#[tokio::test]
+async fn a_program_that_cannot_start_another_one_has_failed() {
+    let it = script("echo 'no such tool' >&2; exit 126");
+    let error = it.create().await.unwrap_err();
+    assert!(matches!(error, DriverError::Permanent(_)), "{error:?}");
 }
 
 #[tokio::test]

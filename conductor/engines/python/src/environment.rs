@@ -110,7 +110,8 @@ impl Environment {
     /// A worker for one connection, when one may run.
     ///
     /// # Errors
-    /// Transient, since nothing of it is the request's fault: the environment cannot be started, or forks no workers.
+    /// [`DriverError::NotHere`], since nothing of it is the request's fault: the environment cannot be started, or forks no
+    /// workers.
     pub async fn worker(&self) -> Result<Worker<'_>, DriverError> {
         // The semaphore is never closed; if it were, calls would run without a bound.
         let permit = self.workers.acquire().await.ok();
@@ -129,7 +130,7 @@ impl Environment {
                 Err(_) if zygote.has_ended() && !retried => retried = true,
                 Err(error) => {
                     let interpreter = self.settings.spec.interpreter.display();
-                    return Err(DriverError::Transient(format!(
+                    return Err(DriverError::NotHere(format!(
                         "the plug-in host of {interpreter} starts no worker: {error}"
                     )));
                 }
@@ -142,7 +143,7 @@ impl Environment {
         match &*state {
             State::Ready(zygote) if !zygote.has_ended() => return Ok(Arc::clone(zygote)),
             State::Failed { why, at } if at.elapsed() < PAUSE_AFTER_FAILURE => {
-                return Err(DriverError::Transient(why.clone()));
+                return Err(DriverError::NotHere(why.clone()));
             }
             State::Ready(_) => tracing::warn!(
                 interpreter = %self.settings.spec.interpreter.display(),
@@ -159,7 +160,7 @@ impl Environment {
         let started = tokio::spawn(start(settings, state).in_current_span()).await;
         started
             .unwrap_or_else(|error| Err(format!("the plug-in host was not started: {error}")))
-            .map_err(DriverError::Transient)
+            .map_err(DriverError::NotHere)
     }
 }
 

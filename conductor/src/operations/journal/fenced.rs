@@ -151,6 +151,34 @@ pub fn retry_later(
     append(conn, &event)
 }
 
+/// A step that this conductor cannot do, for another one after `delay`. The claim is not counted.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
+pub fn leave_to_others(
+    conn: &mut AnyConnection,
+    lease: &Lease,
+    step: Step,
+    delay: Duration,
+    reason: &str,
+) -> Result<(), JournalError> {
+    let at = db::now_plus_ms_expr(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4));
+    one(diesel::update(held!(lease))
+        .set((
+            op::state.eq(State::Retrying.as_str()),
+            op::attempts.eq(op::attempts - 1),
+            op::next_attempt_ms.eq(at.nullable()),
+            op::owner.eq(None::<String>),
+            op::lease_expires_ms.eq(None::<i64>),
+            op::reason.eq(Some(clip(reason))),
+        ))
+        .execute(conn)?)?;
+    let mut event = lease.event(EventKind::Released);
+    event.step = Some(step.as_str());
+    event.detail = Some(clip(reason));
+    append(conn, &event)
+}
+
 /// The driver call returned and the cloud goes on working: the operation has no owner, but keeps its cluster.
 ///
 /// # Errors

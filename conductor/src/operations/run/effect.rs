@@ -1,6 +1,7 @@
 //! What a step does: choose a driver, or ask it for something. Ends early when the lease is over, the time is up, or the process
 //! stops.
 
+use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -38,8 +39,30 @@ pub(super) enum Effect {
     Failed(Failure),
     /// The driver cannot do it, by what it says of itself; it was not called.
     Refused(Fault),
+    /// This conductor cannot do it, and another one may.
+    NotHere(NotHere),
     /// Stopped from outside; nothing is known about the cluster.
     Interrupted,
+}
+
+/// What a conductor does not have.
+pub(super) enum NotHere {
+    /// What running the driver takes: processes, memory, its program.
+    Means(String),
+    /// The driver in the version that built the cluster, or one that can take over.
+    Version(DriverRef),
+}
+
+impl fmt::Display for NotHere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Means(reason) => f.write_str(reason),
+            Self::Version(wanted) => {
+                let wanted = format!("{} {}", wanted.name, wanted.version);
+                f.write_str(&Fault::driver_not_supported(&wanted).message)
+            }
+        }
+    }
 }
 
 impl Effect {
@@ -49,6 +72,7 @@ impl Effect {
             Self::Chosen(_) | Self::Certified(_) | Self::Named(_) | Self::Returned(_) => "done",
             Self::Failed(failure) => failure.class.as_str(),
             Self::Refused(_) => "refused",
+            Self::NotHere(_) => "not_here",
             Self::Interrupted => "interrupted",
         }
     }
@@ -137,8 +161,12 @@ impl Run {
     /// go.
     async fn call_driver(&self, material: &Material, shrinking: Option<Shrinking<'_>>) -> Effect {
         let wanted = material.pinned.as_ref().or(self.operation.driver.as_ref());
-        let Some(driver) = wanted.and_then(|wanted| self.services.drivers.get(wanted)) else {
-            return Effect::Failed(not_loaded_here(wanted));
+        // The first step has chosen one.
+        let Some(wanted) = wanted else {
+            return Effect::Failed(permanent(Fault::driver_not_supported("None").message));
+        };
+        let Some(driver) = self.services.drivers.get(wanted) else {
+            return Effect::NotHere(NotHere::Version(wanted.clone()));
         };
         if shrinking.is_some() && !driver.info().capabilities.scale {
             return Effect::Named(Vec::new());
@@ -243,6 +271,7 @@ fn effect_of(
     });
     match accepted {
         Ok(Ok(effect)) => effect,
+        Ok(Err(DriverError::NotHere(reason))) => Effect::NotHere(NotHere::Means(reason)),
         Ok(Err(error)) => Effect::Failed(Failure {
             class: FailureClass::Driver(error.class()),
             reason: error.to_string(),
@@ -263,17 +292,5 @@ async fn out_of_time(material: &Material) {
     match material.time_left {
         Some(left) => sleep(left).await,
         None => std::future::pending().await,
-    }
-}
-
-/// The version that built the cluster, or one that is compatible with it, may be loaded by another conductor.
-fn not_loaded_here(wanted: Option<&DriverRef>) -> Failure {
-    let shown = wanted.map_or_else(
-        || "None".to_owned(),
-        |wanted| format!("{} {}", wanted.name, wanted.version),
-    );
-    Failure {
-        class: FailureClass::Driver(ErrorClass::Transient),
-        reason: Fault::driver_not_supported(&shown).message,
     }
 }

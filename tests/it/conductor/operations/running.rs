@@ -5,6 +5,7 @@ use std::time::Duration;
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::ClusterStatus;
 use magnum_conductor::handlers::Command;
+use magnum_conductor::operations::breakers::Claimable;
 use magnum_conductor::operations::database_watch::DatabaseWatch;
 use magnum_conductor::operations::{State, finish, lease, sweep};
 use magnum_driver_api::{DriverError, DriverReport, NodeGroupChanges};
@@ -296,10 +297,11 @@ on_every_database! {
     async fn an_operation_that_only_others_can_run_keeps_no_idle_conductor_awake(database: TestDatabase) {
         let world = World::new(&database).await;
         let due = async |drivers: &[&str]| {
-            let drivers: Vec<String> = drivers.iter().map(|name| (*name).to_owned()).collect();
+            let drivers = drivers.iter().map(|name| (*name).to_owned()).collect();
+            let claimable = Claimable { drivers, ..Claimable::default() };
             world.read(move |conn| {
-                let look = lease::candidates(conn, &drivers, 10)?;
-                Ok((look.candidates.len(), lease::next_due_in_ms(conn, &drivers, look.at_ms)?))
+                let look = lease::candidates(conn, &claimable, 10)?;
+                Ok((look.candidates.len(), lease::next_due_in_ms(conn, &claimable, look.at_ms)?))
             }).await
         };
         let operation = world.record(create()).await;

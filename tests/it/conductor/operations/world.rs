@@ -14,6 +14,7 @@ use magnum_conductor::drivers::Registry;
 use magnum_conductor::handlers::command::{ClusterCreate, ClusterResize, ClusterUpdate, ClusterUpgrade};
 use magnum_conductor::handlers::{Accepted, Acceptor, Answerer, Command, Incoming};
 use magnum_conductor::operations::at_work::AtWork;
+use magnum_conductor::operations::breakers::Breakers;
 use magnum_conductor::operations::journal::rows::EventRow;
 use magnum_conductor::operations::journal::{JournalError, OperationRow, read};
 use magnum_conductor::operations::monitor::CallMonitors;
@@ -182,6 +183,7 @@ impl World {
             monitors: CallMonitors::new(self.db.clone(), Arc::clone(&sink)),
             notices: NoticeQueue::default(),
             at_work: AtWork::default(),
+            breakers: Breakers::default(),
         };
         (services, Replies::new(self.db.clone(), me, sink, due))
     }
