@@ -5,6 +5,7 @@
 //! | `end_to_end` | an unmodified `openstack coe` client does all it does with Magnum, on three databases |
 //! | `crash_matrix` | `kill -9` at every crash point of every operation loses nothing and doubles nothing |
 //! | `locked_rows` | while a cluster's row is locked, its requests wait in order and those of others go on |
+//! | `different_drivers` | who claims a request does not decide by which driver it is carried out |
 //! | `cannot_run` | a conductor that cannot run the driver fails nothing, and does not attract the work |
 //! | `bounds` | a bound of a node group that was set holds for the request after it |
 //! | `report` | a service that is asked by SIGUSR2 says what it uses and works on, and goes on |
@@ -45,6 +46,7 @@ mod change_storm;
 mod conductor_process;
 mod crash_matrix;
 mod database_outage;
+mod different_drivers;
 mod disabled_drivers;
 mod driver_api;
 mod end_to_end;

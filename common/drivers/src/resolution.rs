@@ -328,7 +328,8 @@ fn is_compatible(built_by: &Version, candidate: &Version) -> bool {
 
 /// The driver for a cluster of which no version is recorded (a Python conductor built it): the highest version of
 /// the template's driver; for a template without one, what the chain would choose for it now, and if that is
-/// nothing (its driver was disabled since), the first that provides the type.
+/// nothing (its driver was disabled since), the first that provides the type. Where `registry` has what all conductors have,
+/// that is the same whoever asks.
 ///
 /// # Errors
 /// As [`resolve_stored`], but a name is refused only when there is no such driver at all.

@@ -97,6 +97,7 @@ async fn announcements(
         host: host.clone(),
         registry: resources.drivers.registry.clone(),
         interval,
+        alive: settings.default.service_down_time,
         keep: settings.default.service_down_time * 2,
         changed: Arc::clone(&resources.drivers.changed),
     };

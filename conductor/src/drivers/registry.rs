@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use magnum_config::Declared;
 use magnum_driver_api::{Driver, EngineHost, EngineServices};
-use magnum_drivers::{self as drivers, DriverFolder, LoadError, Problem};
+use magnum_drivers::{self as drivers, DriverFolder, DriverInfo, LoadError, Problem};
 use magnum_engine_exec::ExecDriver;
 use magnum_telemetry::field;
 
@@ -17,6 +17,7 @@ use magnum_telemetry::field;
 #[derive(Clone, Default)]
 pub struct Registry {
     loaded: Arc<RwLock<Arc<Loaded>>>,
+    announced: Arc<RwLock<Arc<Vec<DriverInfo>>>>,
 }
 
 /// One set of drivers, as it was found.
@@ -136,6 +137,18 @@ fn start_engine(folder: DriverFolder, services: &EngineServices) -> Result<Arc<d
 }
 
 impl Registry {
+    /// What conductors that are alive have announced, this one included, as of the last announcement. A driver is chosen
+    /// from all of it, so that it does not depend on who chooses.
+    pub fn announced(&self) -> Arc<Vec<DriverInfo>> {
+        // Replaced as a whole, never half.
+        Arc::clone(&self.announced.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces what is known of the others.
+    pub fn set_announced(&self, announced: Vec<DriverInfo>) {
+        *self.announced.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(announced);
+    }
+
     /// A registry of exactly these drivers: for tests and in-process use.
     pub fn of(drivers: impl IntoIterator<Item = Arc<dyn Driver>>) -> Self {
         let registry = Self::default();

@@ -33,6 +33,8 @@ pub struct Announcer {
     pub registry: Registry,
     /// Time between two announcements.
     pub interval: Duration,
+    /// A conductor that announced within this time is alive.
+    pub alive: Duration,
     /// Rows of other conductors that are older than this are removed.
     pub keep: Duration,
     /// Notified when the drivers were read again: they are announced at once.
@@ -68,16 +70,22 @@ impl Announcer {
         }
     }
 
-    /// Announces once.
+    /// Announces once, and reads what the others have announced.
     ///
     /// # Errors
     /// The database failed; nothing was written.
     pub async fn announce(&self) -> Result<(), DbError> {
         let rows = rows(&self.registry.current());
-        let (me, host, keep) = (self.me.clone(), self.host.clone(), self.keep);
-        self.db
-            .transaction(move |conn| announcements::announce(conn, &me, &host, &rows, keep))
-            .await
+        let (me, host, keep, alive) = (self.me.clone(), self.host.clone(), self.keep, self.alive);
+        let announced = self
+            .db
+            .transaction(move |conn| {
+                announcements::announce(conn, &me, &host, &rows, keep)?;
+                announcements::loaded(conn, alive)
+            })
+            .await?;
+        self.registry.set_announced(announced);
+        Ok(())
     }
 }
 

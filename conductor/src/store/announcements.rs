@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use diesel::prelude::*;
 use magnum_common::ids::ConductorId;
+use magnum_db::read::announced_drivers;
 use magnum_db::{self as db, AnyConnection, DbError, schema};
-use magnum_drivers::{Announcement, LoadError};
+use magnum_drivers::{Announcement, DriverInfo, LoadError};
 
 use schema::conductor_driver::dsl as d;
 
@@ -117,4 +118,17 @@ pub fn announce(
 pub fn withdraw(conn: &mut AnyConnection, me: &ConductorId) -> Result<(), DbError> {
     diesel::delete(d::conductor_driver.filter(d::conductor.eq(me.as_str()))).execute(conn)?;
     Ok(())
+}
+
+/// The drivers that conductors have announced within `alive`. What a newer release announces in words that this one does not
+/// know is left to those that do.
+///
+/// # Errors
+/// The database failed.
+pub fn loaded(conn: &mut AnyConnection, alive: Duration) -> Result<Vec<DriverInfo>, DbError> {
+    let announced = announced_drivers::list(conn, alive)?.into_iter();
+    let loaded = announced.filter(|driver| driver.error.is_none());
+    Ok(loaded
+        .filter_map(|driver| DriverInfo::try_from(&driver.announcement).ok())
+        .collect())
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use magnum_common::error::Fault;
 use magnum_common::model::ClusterTemplate;
 use magnum_driver_api::Driver;
-use magnum_drivers::{ResolutionRules, for_existing_cluster, for_unrecorded_cluster, resolve_stored};
+use magnum_drivers::{
+    DriverInfo, ResolutionRules, for_existing_cluster, for_unrecorded_cluster, resolve_stored,
+};
 
 use super::OperationKind;
 use crate::drivers::Registry;
@@ -51,8 +53,11 @@ pub trait DriverSource: Send + Sync {
     /// Names of those that tell the health of their clusters, or what they use.
     fn reporting(&self) -> Vec<String>;
 
-    /// The driver for a cluster of `template` of which no driver is recorded.
+    /// The driver for a cluster of `template` of which no driver is recorded: one that a conductor has, not always this.
     fn choose(&self, template: &ClusterTemplate, wanted: Wanted) -> Result<DriverRef, Fault>;
+
+    /// What conductors that are alive have announced by now.
+    fn set_announced(&self, announced: Vec<DriverInfo>);
 
     /// The driver for a cluster that `wanted` built: this version or the highest compatible one.
     fn get(&self, wanted: &DriverRef) -> Option<Arc<dyn Driver>>;
@@ -109,7 +114,7 @@ pub fn foresee(
     })
 }
 
-/// The loaded drivers under the operator's rules.
+/// The loaded drivers, and those that others have announced, under the operator's rules.
 #[derive(Debug, Clone)]
 pub struct LoadedDrivers {
     registry: Registry,
@@ -143,15 +148,20 @@ impl DriverSource for LoadedDrivers {
     }
 
     fn choose(&self, template: &ClusterTemplate, wanted: Wanted) -> Result<DriverRef, Fault> {
-        let current = self.registry.current();
+        let mut all = self.registry.current().infos().clone();
+        all.extend(self.registry.announced().iter().cloned());
         let info = match wanted {
-            Wanted::New => resolve_stored(template, None, &self.rules, current.infos())?.driver,
-            Wanted::Existing => for_unrecorded_cluster(template, &self.rules, current.infos())?.clone(),
+            Wanted::New => resolve_stored(template, None, &self.rules, &all)?.driver,
+            Wanted::Existing => for_unrecorded_cluster(template, &self.rules, &all)?.clone(),
         };
         Ok(DriverRef {
             name: info.name,
             version: info.version.to_string(),
         })
+    }
+
+    fn set_announced(&self, announced: Vec<DriverInfo>) {
+        self.registry.set_announced(announced);
     }
 
     fn get(&self, wanted: &DriverRef) -> Option<Arc<dyn Driver>> {

@@ -22,6 +22,7 @@ use crate::operations::material::Material;
 use crate::operations::progress::Reporter;
 use crate::operations::request_context;
 use crate::operations::retry::{Failure, FailureClass};
+use crate::store::announcements;
 use crate::workflows::CertificateRefs;
 use crate::workflows::choose_driver::Wanted;
 use crate::workflows::{self, DriverRef, Step, choose_nodes};
@@ -81,25 +82,42 @@ impl Effect {
 impl Run {
     pub(super) async fn effect(&self, step: Step, material: &Material) -> Effect {
         match step {
-            Step::ChooseDriver => {
-                let chosen = workflows::choose_driver::choose(
-                    self.services.drivers.as_ref(),
-                    &material.template,
-                    Wanted::by(self.operation.kind),
-                    material.pinned.as_ref(),
-                    self.operation.driver.as_ref(),
-                );
-                match chosen {
-                    Ok(driver) => self.able(driver, material),
-                    Err(fault) => Effect::Failed(permanent(fault.message)),
-                }
-            }
+            Step::ChooseDriver => self.choose_driver(material).await,
             Step::GenerateCertificates => self.generate_certificates(material).await,
             Step::ChooseNodes => match choose_nodes::shrinking(&self.operation.args) {
                 Some(shrinking) => self.call_driver(material, Some(shrinking)).await,
                 None => Effect::Named(Vec::new()),
             },
             Step::CallDriver(_) => self.call_driver(material, None).await,
+        }
+    }
+
+    async fn choose_driver(&self, material: &Material) -> Effect {
+        let choose = || {
+            workflows::choose_driver::choose(
+                self.services.drivers.as_ref(),
+                &material.template,
+                Wanted::by(self.operation.kind),
+                material.pinned.as_ref(),
+                self.operation.driver.as_ref(),
+            )
+        };
+        if let Ok(driver) = choose() {
+            return self.able(driver, material);
+        }
+        // A conductor that has it may have come this moment.
+        let alive = self.services.timing.driver_alive;
+        let announced = self
+            .services
+            .db
+            .run(move |conn| announcements::loaded(conn, alive));
+        match announced.await {
+            Ok(announced) => self.services.drivers.set_announced(announced),
+            Err(error) => return Effect::NotHere(NotHere::Means(error.to_string())),
+        }
+        match choose() {
+            Ok(driver) => self.able(driver, material),
+            Err(fault) => Effect::Failed(permanent(fault.message)),
         }
     }
 
