@@ -16,18 +16,16 @@ mod password;
 pub use keep::keep;
 
 use std::collections::HashMap;
-use std::fmt::Display;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use magnum_common::context::RequestContext;
-use magnum_common::error::ErrorClass;
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::Cluster;
 use magnum_common::secret::Secret;
 use magnum_config::Settings;
 use magnum_db::{Database, DbError};
-use magnum_driver_api::{ClusterTrust, ClusterTrusts, DriverError};
+use magnum_driver_api::{ClusterTrust, ClusterTrusts, DriverError, Reason};
 use magnum_openstack::ServiceError;
 use magnum_telemetry::field;
 use serde_json::Value;
@@ -105,7 +103,7 @@ impl Trusts {
             ),
             trustee_user_id: None,
             trust_id: None,
-            sealed_password: seal(&self.key, &password).map_err(|error| permanent(cluster, error))?,
+            sealed_password: seal(&self.key, &password).map_err(|error| not_sealed(cluster, &error))?,
             failures: 0,
         };
         let added = row.clone();
@@ -127,7 +125,7 @@ impl ClusterTrusts for Trusts {
             None => (self.begin(cluster).await?, false),
         };
         let trustee_password =
-            open(&self.key, &row.sealed_password).map_err(|error| permanent(cluster, error))?;
+            open(&self.key, &row.sealed_password).map_err(|error| not_sealed(cluster, &error))?;
         // What is there already needs no Keystone.
         let domain = || self.domain.as_ref().map_err(|error| failed(cluster, error));
         let trustee_user_id = match row.trustee_user_id {
@@ -148,7 +146,8 @@ impl ClusterTrusts for Trusts {
         let trust_id = match row.trust_id {
             Some(id) => id,
             None => {
-                let trustor = trustor(context, &self.roles).map_err(|error| permanent(cluster, error))?;
+                let trustor = trustor(context, &self.roles)
+                    .map_err(|missing| DriverError::Permanent(of_cluster(cluster, &missing.into())))?;
                 let made = domain()?
                     .make_trust(&trustor, &trustee_user_id, is_repeated)
                     .await;
@@ -235,24 +234,28 @@ fn open(key: &JournalKey, sealed: &[u8]) -> Result<Secret, SealError> {
 }
 
 fn failed(cluster: &Cluster, error: &ServiceError) -> DriverError {
-    match error.class() {
-        ErrorClass::Transient => DriverError::Transient(text(cluster, error)),
-        ErrorClass::Permanent | ErrorClass::NotSupported => permanent(cluster, error),
-    }
+    DriverError::of(error.class(), of_cluster(cluster, &Reason::from(error)))
 }
 
-fn permanent(cluster: &Cluster, error: impl Display) -> DriverError {
-    DriverError::Permanent(text(cluster, error))
+fn not_sealed(cluster: &Cluster, error: &SealError) -> DriverError {
+    let reason = Reason::internal("its password cannot be sealed or opened", error.to_string());
+    DriverError::Permanent(of_cluster(cluster, &reason))
 }
 
 /// Begins as Magnum's.
-fn text(cluster: &Cluster, error: impl Display) -> String {
-    format!(
-        "Failed to create trustee or trust for Cluster: {}: {error}",
-        cluster.uuid
-    )
+fn of_cluster(cluster: &Cluster, reason: &Reason) -> Reason {
+    let with = |text: &str| {
+        format!(
+            "Failed to create trustee or trust for Cluster: {}: {text}",
+            cluster.uuid
+        )
+    };
+    Reason::internal(with(reason.told()), with(reason.whole()))
 }
 
 fn database(error: &DbError) -> DriverError {
-    DriverError::Transient(error.to_string())
+    DriverError::Transient(Reason::internal(
+        "The conductor's database is not available",
+        error.to_string(),
+    ))
 }

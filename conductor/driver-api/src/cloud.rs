@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use magnum_common::context::RequestContext;
-use magnum_common::error::ErrorClass;
 use magnum_common::secret::Secret;
 use magnum_config::Settings;
 use magnum_openstack::{Credentials, ServiceError, Session, UserSession};
 
-use crate::DriverError;
+use crate::{DriverError, Reason};
 
 /// The way to OpenStack services. Cheap to clone; connects when it is used.
 #[derive(Clone)]
@@ -52,9 +51,26 @@ impl Cloud {
 
 impl From<ServiceError> for DriverError {
     fn from(error: ServiceError) -> Self {
-        match error.class() {
-            ErrorClass::Transient => Self::Transient(error.to_string()),
-            ErrorClass::Permanent | ErrorClass::NotSupported => Self::Permanent(error.to_string()),
-        }
+        Self::of(error.class(), Reason::from(&error))
+    }
+}
+
+/// Which service it is and whether it answers is for everybody; where it is and what it said is not.
+impl From<&ServiceError> for Reason {
+    fn from(error: &ServiceError) -> Self {
+        let told = match error {
+            ServiceError::Options(_) => {
+                "another service cannot be used by this conductor's options".to_owned()
+            }
+            ServiceError::Unavailable { service, .. } | ServiceError::Untrusted { service, .. } => {
+                format!("{service} is not available")
+            }
+            ServiceError::NotFound { service, .. } => {
+                format!("{service} does not know what it was asked for")
+            }
+            ServiceError::Refused { service, .. } => format!("{service} refuses what it was asked for"),
+            ServiceError::Answer { service, .. } => format!("{service} gave an answer that cannot be used"),
+        };
+        Self::internal(told, error.to_string())
     }
 }

@@ -5,7 +5,7 @@ use magnum_drivers::DriverInfo;
 
 use crate::{
     ApiCall, ApiReply, ClusterRef, DriverCall, DriverError, DriverReport, HealthObservation, Observation,
-    Shrinking, UtilisationObservation,
+    Reason, Shrinking, UtilisationObservation,
 };
 
 /// A COE driver: turns a wanted cluster into machines, and tells how it stands.
@@ -35,10 +35,10 @@ pub trait Driver: Send + Sync {
     /// # Errors
     /// [`DriverError::NotSupported`] unless the driver can tell: its clusters keep the health that somebody else wrote.
     async fn health(&self, _clusters: &[ClusterRef]) -> Result<Vec<HealthObservation>, DriverError> {
-        Err(DriverError::NotSupported(format!(
+        Err(DriverError::NotSupported(Reason::open(format!(
             "driver {} cannot tell the health of its clusters",
             self.info()
-        )))
+        ))))
     }
 
     /// Replies to a call of the driver's own API. Asked only for routes that the manifest declares. A route that only
@@ -48,10 +48,10 @@ pub trait Driver: Send + Sync {
     /// # Errors
     /// [`DriverError::NotSupported`] unless the driver has one.
     async fn api(&self, _call: &ApiCall<'_>) -> Result<ApiReply, DriverError> {
-        Err(DriverError::NotSupported(format!(
+        Err(DriverError::NotSupported(Reason::open(format!(
             "driver {} has no API of its own",
             self.info()
-        )))
+        ))))
     }
 
     /// Chooses the nodes that go when a group shrinks and the request names none. `call.task` is the resize; what is
@@ -67,10 +67,10 @@ pub trait Driver: Send + Sync {
         _call: &DriverCall<'_>,
         _shrinking: Shrinking<'_>,
     ) -> Result<Vec<String>, DriverError> {
-        Err(DriverError::NotSupported(format!(
+        Err(DriverError::NotSupported(Reason::open(format!(
             "driver {} cannot choose the nodes that go",
             self.info()
-        )))
+        ))))
     }
 
     /// Tells how much of their processors and memory clusters use that are not in progress; other calls for the same
@@ -83,10 +83,10 @@ pub trait Driver: Send + Sync {
         &self,
         _clusters: &[ClusterRef],
     ) -> Result<Vec<UtilisationObservation>, DriverError> {
-        Err(DriverError::NotSupported(format!(
+        Err(DriverError::NotSupported(Reason::open(format!(
             "driver {} cannot tell what its clusters use",
             self.info()
-        )))
+        ))))
     }
 
     /// Most clusters in one look, of [`Driver::observe`], [`Driver::health`] and [`Driver::utilisation`], for a driver

@@ -13,7 +13,7 @@ use magnum_drivers::DriverInfo;
 use magnum_drivers::api_exchange::LARGEST_REPLY;
 use serde_json::Value;
 
-use crate::{ApiReply, ApiStatus, DriverError, DriverReport, HealthReport};
+use crate::{ApiReply, ApiStatus, DriverError, DriverReport, HealthReport, Reason};
 
 pub use nodes::accept_nodes;
 pub use utilisation::accept_utilisation;
@@ -77,9 +77,9 @@ pub fn accept_api(
     let reply = result?;
     match check_api(&reply) {
         Ok(()) => Ok(reply),
-        Err(reason) => Err(DriverError::Permanent(format!(
+        Err(reason) => Err(DriverError::Permanent(Reason::open(format!(
             "driver {driver} returned a reply that cannot be handed on: body {reason}"
-        ))),
+        )))),
     }
 }
 
@@ -108,9 +108,9 @@ fn check_api(reply: &ApiReply) -> Result<(), String> {
 }
 
 fn refused(driver: &DriverInfo, error: &LimitError) -> DriverError {
-    DriverError::Permanent(format!(
+    DriverError::Permanent(Reason::open(format!(
         "driver {driver} returned a report that cannot be recorded: {error}"
-    ))
+    )))
 }
 
 /// Whether rows can hold the report.

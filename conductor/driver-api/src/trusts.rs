@@ -52,9 +52,7 @@ impl ClusterTrusts for NoTrusts {
         _cluster: &Cluster,
         _context: &RequestContext,
     ) -> Result<ClusterTrust, DriverError> {
-        Err(DriverError::NotSupported(
-            "clusters get no trusts here".to_owned(),
-        ))
+        Err(DriverError::NotSupported("clusters get no trusts here".into()))
     }
 
     async fn of(&self, _clusters: &[ClusterUuid]) -> Result<HashMap<ClusterUuid, ClusterTrust>, DriverError> {

@@ -1,7 +1,9 @@
 //! The health of a driver's clusters, each asked with its own CA material: what an engine hands on from its `health`.
 
 use futures::stream::{self, StreamExt as _};
-use magnum_driver_api::{ClusterCertificates, ClusterRef, DriverError, HealthObservation, HealthReport};
+use magnum_driver_api::{
+    ClusterCertificates, ClusterRef, DriverError, HealthObservation, HealthReport, Reason,
+};
 
 use super::{AccessError, ApiServerAccess, ClusterHealth, Limits, check};
 
@@ -39,7 +41,7 @@ async fn of_one(
     let cluster = &one.cluster;
     let Some(address) = cluster.api_address.clone().filter(|address| !address.is_empty()) else {
         return Err(DriverError::Transient(
-            "the cluster has no API address yet".to_owned(),
+            "the cluster has no API address yet".into(),
         ));
     };
     let access = match certificates.open(cluster).await? {
@@ -50,11 +52,11 @@ async fn of_one(
             key: material.key,
         },
         None => ApiServerAccess::without_tls(address)
-            .map_err(|error| DriverError::Permanent(error.to_string()))?,
+            .map_err(|error| DriverError::Permanent(Reason::open(error.to_string())))?,
     };
     let ClusterHealth { status, reasons } = check(&access, limits)
         .await
-        .map_err(|error: AccessError| DriverError::Permanent(error.to_string()))?;
+        .map_err(|error: AccessError| DriverError::Permanent(Reason::open(error.to_string())))?;
     Ok(HealthReport { status, reasons })
 }
 
@@ -92,6 +94,6 @@ mod tests {
         let DriverError::Permanent(reason) = told(Some("https://127.0.0.1:6443")).await else {
             panic!("permanent");
         };
-        assert!(reason.contains("has no certificates"), "{reason}");
+        assert!(reason.told().contains("has no certificates"), "{reason}");
     }
 }

@@ -2,6 +2,7 @@
 
 use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::ids::ClusterUuid;
+use magnum_driver_api::Reason;
 
 use super::manager::ManagerError;
 use super::signing_error::SigningError;
@@ -87,6 +88,12 @@ impl CertificateError {
         )
     }
 
+    /// What tenants are told, and the whole.
+    pub fn reason(self) -> Reason {
+        let whole = self.to_string();
+        Reason::internal(Fault::from(self).message, whole)
+    }
+
     /// References of what was stored before it failed.
     pub fn stored(&self) -> &[String] {
         match self {
@@ -112,7 +119,7 @@ impl From<CertificateError> for Fault {
             }
             CertificateError::Failed(Cause::Store(ManagerError::Missing(reference))) => Self::new(
                 Exception::X509KeyPairNotFound,
-                format!("A key pair {reference} could not be found."),
+                format!("A key pair {} could not be found.", id_of(&reference)),
             ),
             CertificateError::Failed(_) if is_passing => Self::new(
                 Exception::CertificateStorageException,
@@ -124,4 +131,13 @@ impl From<CertificateError> for Fault {
             ),
         }
     }
+}
+
+/// Where Barbican is does not belong into a fault.
+fn id_of(reference: &str) -> &str {
+    reference
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
 }

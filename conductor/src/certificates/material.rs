@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use magnum_common::error::ErrorClass;
 use magnum_common::model::Cluster;
 use magnum_common::secret::Secret;
 use magnum_driver_api::{CaMaterial, ClusterCertificates, DriverError};
@@ -62,10 +61,7 @@ impl Certificates {
             let key = self.opened(pair.private_key, pair.passphrase).await?;
             Ok::<_, CertificateError>((pair.certificate, key))
         })
-        .map_err(|error| match error.class() {
-            ErrorClass::Transient => DriverError::Transient(error.to_string()),
-            ErrorClass::Permanent | ErrorClass::NotSupported => DriverError::Permanent(error.to_string()),
-        })?;
+        .map_err(|error| DriverError::of(error.class(), error.reason()))?;
         Ok(CaMaterial { ca, client, key })
     }
 

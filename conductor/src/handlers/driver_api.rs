@@ -32,7 +32,7 @@ use magnum_common::panic;
 use magnum_config::Settings;
 use magnum_db::read::{Tenancy, clusters};
 use magnum_db::{AnyConnection, DbError};
-use magnum_driver_api::{ApiCall, ApiReply, Driver, DriverError, limits};
+use magnum_driver_api::{ApiCall, ApiReply, Driver, DriverError, Reason, limits};
 use magnum_drivers::api_exchange::NODES;
 use magnum_drivers::{ApiAnswer, ApiMethod, ApiQuestion, ApiRefusal, FoundRoute};
 use magnum_telemetry::field;
@@ -123,7 +123,10 @@ impl DriverCalls {
                 status: reply.status.code(),
                 body: reply.body,
             },
-            Err((because, reason)) => ApiAnswer::Refused { because, reason },
+            Err((because, reason)) => ApiAnswer::Refused {
+                because,
+                reason: reason.told().to_owned(),
+            },
         };
         serde_json::to_value(answer)
             .map_err(|error| Fault::new(Exception::MagnumException, error.to_string()))
@@ -152,9 +155,9 @@ impl DriverCalls {
         let outcome = match self.0.permits.try_acquire() {
             Err(_) => Err((
                 ApiRefusal::Unavailable,
-                format!(
+                Reason::open(format!(
                     "The conductor makes {MAX_CALLS} calls of drivers' own APIs already. Please try again."
-                ),
+                )),
             )),
             Ok(_permit) if read_only => self.reply(driver.as_ref(), question, context, &found, None).await,
             Ok(_permit) => {
@@ -171,7 +174,7 @@ impl DriverCalls {
         let uuid = &found.cluster.cluster_template_id;
         let template = found.template.as_ref().ok_or_else(|| {
             let fault = Fault::cluster_template_not_found(uuid.as_str());
-            (ApiRefusal::NotFound, fault.message)
+            (ApiRefusal::NotFound, Reason::open(fault.message))
         })?;
         let drivers = self.0.drivers.as_ref();
         let pinned = found.pinned.as_ref();
@@ -189,7 +192,7 @@ impl DriverCalls {
                 "The conductor that took the request has no version of the driver {named} that can work on the \
                  cluster; try again, another one may have it."
             );
-            (ApiRefusal::Unavailable, reason)
+            (ApiRefusal::Unavailable, Reason::open(reason))
         })
     }
 
@@ -205,7 +208,7 @@ impl DriverCalls {
         let is_id = |id: &MessageId| id.as_str().len() <= MESSAGE_ID && !id.as_str().contains('\0');
         let message = message.filter(is_id).ok_or_else(|| {
             let reason = "The message has no id by which a repetition could be recognised.";
-            (ApiRefusal::Failed, reason.to_owned())
+            (ApiRefusal::Failed, reason.into())
         })?;
         let wanted = Wanted {
             message,
@@ -296,7 +299,7 @@ fn only_reads(driver: &dyn Driver, question: &ApiQuestion) -> Result<bool, Refus
             true => Ok(true),
             false => Err((
                 ApiRefusal::NotSupported,
-                format!("driver {} does not name its nodes", driver.info()),
+                Reason::open(format!("driver {} does not name its nodes", driver.info())),
             )),
         };
     }
@@ -305,14 +308,14 @@ fn only_reads(driver: &dyn Driver, question: &ApiQuestion) -> Result<bool, Refus
         FoundRoute::Route(_) => Err((
             ApiRefusal::Unavailable,
             "The rules of the driver's own API have changed a moment ago. Nothing was done; please try again."
-                .to_owned(),
+                .into(),
         )),
         FoundRoute::OtherMethods(_) | FoundRoute::None => {
             let reason = format!(
                 "The cluster's driver has no {} {} in its own API, as the conductor that took the request knows it.",
                 question.method, question.path
             );
-            Err((ApiRefusal::NotFound, reason))
+            Err((ApiRefusal::NotFound, Reason::open(reason)))
         }
     }
 }
@@ -349,21 +352,21 @@ fn reply_of(
                 DriverError::Permanent(_) => ApiRefusal::Failed,
                 DriverError::NotSupported(_) => ApiRefusal::NotSupported,
             };
-            Err((because, error.to_string()))
+            Err((because, error.reason()))
         }
         Err(panic) => {
             tracing::error!(panic = panic::message(panic.as_ref()), "the driver panicked");
-            Err((ApiRefusal::Failed, "The driver panicked.".to_owned()))
+            Err((ApiRefusal::Failed, "The driver panicked.".into()))
         }
     }
 }
 
 /// The final state and reason in the journal, without the bodies of request and reply.
-fn end_of(outcome: &Result<ApiReply, Refusal>) -> (State, String) {
+fn end_of(outcome: &Result<ApiReply, Refusal>) -> (State, Reason) {
     match outcome {
         Ok(reply) => (
             State::Succeeded,
-            format!("The driver replied {}.", reply.status.code()),
+            Reason::open(format!("The driver replied {}.", reply.status.code())),
         ),
         Err((ApiRefusal::Conflict, reason)) => (State::Cancelled, reason.clone()),
         Err((_, reason)) => (State::Failed, reason.clone()),
@@ -381,7 +384,7 @@ fn log_call(
 ) {
     let (word, status, reason) = match outcome {
         Ok(reply) => ("replied", Some(reply.status.code()), None),
-        Err((because, reason)) => (because.as_str(), None, Some(reason.as_str())),
+        Err((because, reason)) => (because.as_str(), None, Some(reason.whole())),
     };
     let labels = [("driver", driver.to_owned()), ("outcome", word.to_owned())];
     metrics::counter!(metric::DRIVER_API_CALLS, &labels).increment(1);
@@ -408,9 +411,9 @@ mod tests {
         };
         assert_eq!(
             end_of(&Ok(reply)),
-            (State::Succeeded, "The driver replied 200.".to_owned())
+            (State::Succeeded, "The driver replied 200.".into())
         );
-        let refused = |because| end_of(&Err((because, "why".to_owned()))).0;
+        let refused = |because| end_of(&Err((because, "why".into()))).0;
         assert_eq!(refused(ApiRefusal::Conflict), State::Cancelled);
         assert_eq!(refused(ApiRefusal::TimedOut), State::Failed);
     }

@@ -11,7 +11,7 @@ use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::{ClusterStatus, Outcome};
 use magnum_db::AnyConnection;
-use magnum_driver_api::DriverReport;
+use magnum_driver_api::{DriverReport, Reason};
 use magnum_objects as objects;
 use serde_json::Value;
 
@@ -89,13 +89,19 @@ pub fn driver_returned(
                 // Nothing but the answer tells the caller.
                 recorded(operation, &Err(Fault::new(Exception::MagnumException, &reason)))?
             };
-            fenced::end(conn, lease, State::Failed, Some(&reason), answer.as_ref())?;
+            fenced::end(
+                conn,
+                lease,
+                State::Failed,
+                Some(&Reason::open(reason)),
+                answer.as_ref(),
+            )?;
             Ok(State::Failed)
         }
     }
 }
 
-/// Ends an operation that was given up.
+/// Ends an operation that was given up. The fault is what tenants are told, the `whole` is for administrators.
 ///
 /// # Errors
 /// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
@@ -104,6 +110,7 @@ pub fn failed(
     lease: &Lease,
     operation: &Operation,
     fault: &Fault,
+    whole: &str,
 ) -> Result<State, JournalError> {
     if fence(conn, lease)?.stop_requested {
         return stopped(conn, lease, operation);
@@ -124,7 +131,8 @@ pub fn failed(
         &operation.cluster,
     )?;
     let answer = recorded(operation, &Err(fault.clone()))?;
-    fenced::end(conn, lease, State::Failed, Some(reason), answer.as_ref())?;
+    let reason = Reason::internal(reason, whole);
+    fenced::end(conn, lease, State::Failed, Some(&reason), answer.as_ref())?;
     Ok(State::Failed)
 }
 
@@ -158,7 +166,13 @@ pub fn stopped(
         )?;
     }
     let answer = recorded(operation, &Err(Fault::new(Exception::Conflict, reason)))?;
-    fenced::end(conn, lease, State::Cancelled, Some(reason), answer.as_ref())?;
+    fenced::end(
+        conn,
+        lease,
+        State::Cancelled,
+        Some(&reason.into()),
+        answer.as_ref(),
+    )?;
     Ok(State::Cancelled)
 }
 
@@ -173,8 +187,8 @@ pub fn group_gone(
 ) -> Result<State, JournalError> {
     fence(conn, lease)?;
     let answer = recorded(operation, &Ok(Value::Null))?;
-    let reason = Some("The node group's row is gone.");
-    fenced::end(conn, lease, State::Succeeded, reason, answer.as_ref())?;
+    let reason = Reason::from("The node group's row is gone.");
+    fenced::end(conn, lease, State::Succeeded, Some(&reason), answer.as_ref())?;
     Ok(State::Succeeded)
 }
 
@@ -202,7 +216,7 @@ pub fn cluster_gone(
         conn,
         lease,
         state,
-        Some("The cluster's row is gone."),
+        Some(&"The cluster's row is gone.".into()),
         answer.as_ref(),
     )?;
     Ok(state)

@@ -15,6 +15,7 @@ use magnum_common::context::RequestContext;
 use magnum_common::ids::{ClusterUuid, ConductorId, MessageId, OperationId};
 use magnum_common::retry::{Retry, RetryPolicy};
 use magnum_db::{self as db, AnyConnection, Database, DbError};
+use magnum_driver_api::Reason;
 use magnum_drivers::api_exchange::METHOD;
 use magnum_telemetry::field;
 use magnum_telemetry::trace::{self, TraceContext};
@@ -212,7 +213,7 @@ impl Held {
 
     /// Gives the cluster back, with how the call ended. While the database is away this is tried again for as long as
     /// the lease holds; what is not written then is written by whoever claims the entry.
-    pub async fn end(self, state: State, reason: &str) {
+    pub async fn end(self, state: State, reason: &Reason) {
         let policy = RetryPolicy {
             initial: Duration::from_millis(50),
             max_interval: Duration::from_secs(2),
@@ -220,7 +221,7 @@ impl Held {
             jitter: 0.25,
         };
         let attempt = || {
-            let (lease, reason) = (Arc::clone(&self.lease), reason.to_owned());
+            let (lease, reason) = (Arc::clone(&self.lease), reason.clone());
             self.db.transaction(move |conn| {
                 lease::fence(conn, &lease)?;
                 fenced::end(conn, &lease, state, Some(&reason), None)

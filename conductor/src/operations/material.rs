@@ -10,6 +10,7 @@ use std::time::Duration;
 use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::model::{Cluster, ClusterTemplate, NodeGroup};
 use magnum_db::{AnyConnection, DbError};
+use magnum_driver_api::Reason;
 
 use super::finish;
 use super::journal::{JournalError, Operation, Unreadable, fenced, read};
@@ -150,7 +151,7 @@ fn time_left(
     if left_ms.is_some_and(|left| left <= 0) {
         let failure = Failure {
             class: FailureClass::TimedOut,
-            reason: timing.timed_out(&operation.args),
+            reason: Reason::open(timing.timed_out(&operation.args)),
         };
         return Err(Begin::Fail(failure).into());
     }
@@ -258,6 +259,6 @@ fn upgrade_to(conn: &mut AnyConnection, operation: &Operation) -> Result<Option<
 fn permanent(reason: String) -> Begin {
     Begin::Fail(Failure {
         class: FailureClass::Driver(ErrorClass::Permanent),
-        reason,
+        reason: Reason::open(reason),
     })
 }

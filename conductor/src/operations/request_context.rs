@@ -3,6 +3,7 @@
 use crate::seal::JournalKey;
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::RequestId;
+use magnum_driver_api::Reason;
 
 use super::journal::Operation;
 
@@ -11,7 +12,7 @@ use super::journal::Operation;
 ///
 /// # Errors
 /// What an operator has to do: the journal key of this conductor does not open it.
-pub fn of(operation: &Operation, key: &JournalKey) -> Result<RequestContext, String> {
+pub fn of(operation: &Operation, key: &JournalKey) -> Result<RequestContext, Reason> {
     let Some(sealed) = &operation.context else {
         let caller = Caller {
             user_id: operation.user_id.clone(),
@@ -25,8 +26,10 @@ pub fn of(operation: &Operation, key: &JournalKey) -> Result<RequestContext, Str
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .ok_or_else(|| {
-            "The request's context cannot be opened: all conductors need the same [conductor] journal_key_file, \
-             and it has to keep the old keys."
-                .to_owned()
+            Reason::internal(
+                "The conductor cannot open what it has recorded of the request.",
+                "The request's context cannot be opened: all conductors need the same [conductor] journal_key_file, \
+                 and it has to keep the old keys.",
+            )
         })
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use magnum_common::error::ErrorClass;
 use magnum_common::retry::RetryPolicy;
+use magnum_driver_api::Reason;
 
 /// Panics of one operation that are tolerated before it is given up.
 pub const MAX_PANICS: u32 = 3;
@@ -19,8 +20,8 @@ pub const MAX_PANICS: u32 = 3;
 pub struct Failure {
     /// Retry or give up.
     pub class: FailureClass,
-    /// What goes into `status_reason`: the driver's own message.
-    pub reason: String,
+    /// What goes into `status_reason`, and what administrators read.
+    pub reason: Reason,
 }
 
 /// Why a step failed.
@@ -73,13 +74,13 @@ pub enum Decision {
     /// Try again after this time.
     RetryAfter(Duration),
     /// End the operation with this reason.
-    GiveUp(String),
+    GiveUp(Reason),
 }
 
 /// Decides about a step that failed.
 pub fn decide(failure: &Failure, history: History, limits: &Limits) -> Decision {
     let give_up_after = |what: &str, count: u32| {
-        Decision::GiveUp(format!("{} (given up after {count} {what})", failure.reason))
+        Decision::GiveUp(failure.reason.and(&format!(" (given up after {count} {what})")))
     };
     match failure.class {
         FailureClass::Driver(ErrorClass::Permanent | ErrorClass::NotSupported) | FailureClass::TimedOut => {
@@ -152,7 +153,7 @@ mod tests {
         let Decision::GiveUp(reason) = decide(&transient, history(3, 0), &limits(3)) else {
             panic!("three of three attempts are the end");
         };
-        assert_eq!(reason, "the cloud said no (given up after 3 attempts)");
+        assert_eq!(reason.told(), "the cloud said no (given up after 3 attempts)");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::time::Duration;
 use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::retry::{Retry, RetryPolicy};
 use magnum_db::{AnyConnection, DbError};
-use magnum_driver_api::DriverReport;
+use magnum_driver_api::{DriverReport, Reason};
 use magnum_telemetry::field;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -84,8 +84,11 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
             };
             run.walk().await
         }
-        Err(_) if is_hold => end_unreadable(&services, &lease, hold::ABANDONED.to_owned()).await,
-        Err(unreadable) => end_unreadable(&services, &lease, unreadable.to_string()).await,
+        Err(_) if is_hold => end_unreadable(&services, &lease, hold::ABANDONED.into()).await,
+        Err(unreadable) => {
+            let told = "The conductor cannot read what it has recorded of this operation.";
+            end_unreadable(&services, &lease, Reason::internal(told, unreadable.to_string())).await
+        }
     };
     drop(keeper);
     match outcome {
@@ -121,7 +124,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
 async fn end_unreadable(
     services: &OperationServices,
     lease: &Arc<Lease>,
-    reason: String,
+    reason: Reason,
 ) -> Result<State, JournalError> {
     let lease = Arc::clone(lease);
     services
@@ -355,8 +358,10 @@ impl Run {
                     _ => "the database does not take it".to_owned(),
                 };
                 tracing::error!(%error, "what the driver reported cannot be recorded");
-                let reason = format!("What the driver reported cannot be recorded: {what}.");
-                self.failed(permanent(reason), panics).await
+                let told = format!("What the driver reported cannot be recorded: {what}.");
+                let whole = format!("{told} {error}");
+                self.failed(permanent(Reason::internal(told, whole)), panics)
+                    .await
             }
             other => other,
         }
@@ -365,7 +370,7 @@ impl Run {
     /// Leaves the operation to a conductor that can go on with it; this one takes none of the kind for a while. Counts as no
     /// attempt: it says nothing about the request.
     async fn not_here(&self, what: NotHere) -> Result<State, JournalError> {
-        let (reason, now) = (what.to_string(), Instant::now());
+        let (reason, now) = (what.whole(), Instant::now());
         match (&what, &self.operation.driver) {
             (NotHere::Version(wanted), _) => {
                 self.services.breakers.lacks(wanted, now);
@@ -413,7 +418,9 @@ impl Run {
         Span::current().record(field::SPAN_STATUS, "ERROR");
         tracing::warn!(
             { field::FAILURES } = history.failures,
-            class = failure.class.as_str(), reason = %failure.reason, ?decision,
+            class = failure.class.as_str(),
+            reason = failure.reason.whole(),
+            ?decision,
             "a step failed"
         );
         let exception = match failure.class {
@@ -425,13 +432,21 @@ impl Run {
                 if lease::fence(conn, lease)?.stop_requested {
                     return finish::stopped(conn, lease, operation);
                 }
-                fenced::retry_later(conn, lease, operation.step, *delay, panicked, &failure.reason)?;
+                fenced::retry_later(
+                    conn,
+                    lease,
+                    operation.step,
+                    *delay,
+                    panicked,
+                    failure.reason.whole(),
+                )?;
                 Ok(State::Retrying)
             }
             Decision::GiveUp(reason) => {
                 lease::fence(conn, lease)?;
                 fenced::count_failure(conn, lease)?;
-                finish::failed(conn, lease, operation, &Fault::new(exception, reason))
+                let fault = Fault::new(exception, reason.told());
+                finish::failed(conn, lease, operation, &fault, reason.whole())
             }
         })
         .await
@@ -440,8 +455,10 @@ impl Run {
     /// Ends the operation with what its caller is told.
     async fn refused(&self, fault: Fault) -> Result<State, JournalError> {
         tracing::warn!(reason = %fault, "the operation cannot be done");
-        self.write(move |conn, lease, operation| finish::failed(conn, lease, operation, &fault))
-            .await
+        self.write(move |conn, lease, operation| {
+            finish::failed(conn, lease, operation, &fault, &fault.message)
+        })
+        .await
     }
 
     /// The effect was cut off. With a lease that still holds (the process stops), it is given back.
@@ -462,7 +479,7 @@ impl Run {
     }
 }
 
-fn permanent(reason: String) -> Failure {
+fn permanent(reason: Reason) -> Failure {
     Failure {
         class: FailureClass::Driver(ErrorClass::Permanent),
         reason,

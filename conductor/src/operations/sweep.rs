@@ -179,7 +179,7 @@ async fn end(
             match lease::claim(conn, &candidate, &me, term, Instant::now())? {
                 Some((lease, _)) => {
                     let fault = Fault::new(Exception::MagnumException, reason);
-                    finish::failed(conn, &lease, &operation, &fault).map(drop)
+                    finish::failed(conn, &lease, &operation, &fault, &fault.message).map(drop)
                 }
                 None => Err(JournalError::Stale),
             }

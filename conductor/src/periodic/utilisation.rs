@@ -30,7 +30,7 @@ use futures::{FutureExt, StreamExt};
 use magnum_common::ids::{ClusterUuid, ConductorId};
 use magnum_common::model::ClusterStatus;
 use magnum_db::Database;
-use magnum_driver_api::{ClusterRef, Driver, DriverError, UtilisationReport, limits};
+use magnum_driver_api::{ClusterRef, Driver, DriverError, Reason, UtilisationReport, limits};
 use magnum_telemetry::field;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
@@ -224,7 +224,7 @@ impl Utilisation {
         for one in &group.clusters {
             let uuid = &one.cluster.uuid;
             let epoch = group.epochs.get(uuid).copied().unwrap_or_default();
-            let missing = || DriverError::Transient("the driver said nothing about the cluster".to_owned());
+            let missing = || DriverError::Transient("the driver said nothing about the cluster".into());
             let result = match &poll_error {
                 Some(error) => Err(error.clone()),
                 None => reports.remove(uuid).unwrap_or_else(|| Err(missing())),
@@ -244,7 +244,7 @@ impl Utilisation {
                     // The error of the whole poll is logged once, not for each cluster.
                     if is_new && !std::mem::replace(&mut poll_error_logged, poll_error.is_some()) {
                         tracing::warn!(
-                            { field::CLUSTER } = %uuid, { field::DRIVER } = driver.name, %error,
+                            { field::CLUSTER } = %uuid, { field::DRIVER } = driver.name, error = error.reason().whole(),
                             "the driver cannot tell what the cluster uses"
                         );
                     }
@@ -277,11 +277,11 @@ async fn poll(due: Instant, group: MonitoredGroup) -> GroupResult {
     let polled = AssertUnwindSafe(group.driver.utilisation(&group.clusters)).catch_unwind();
     let polled = match timeout_at(due, polled).await {
         Ok(Ok(result)) => result,
-        Ok(Err(_)) => Err(DriverError::Transient("the driver panicked".to_owned())),
-        Err(_) => Err(DriverError::Transient(format!(
+        Ok(Err(_)) => Err(DriverError::Transient("the driver panicked".into())),
+        Err(_) => Err(DriverError::Transient(Reason::open(format!(
             "the driver did not answer within {:?}",
             due - begun
-        ))),
+        )))),
     };
     let driver = group.driver.info().name.clone();
     metrics::histogram!(metric::UTILISATION_SECONDS, "driver" => driver)

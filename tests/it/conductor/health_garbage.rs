@@ -158,17 +158,17 @@ async fn a_program_that_breaks_the_protocol_keeps_the_health_for_a_while_and_the
     for (answer, reason) in [
         (
             r#"{"cluster": "UUID", "result": {"cluster": {"health_status": "FINE"}}}"#,
-            "'FINE' is not a value of HealthStatus",
+            "broke the protocol and was stopped",
         ),
         (
             r#"{"cluster": "UUID", "result": {"cluster": {"health_status": "UNHEALTHY", "health_status_reason": {"api": 1}}}}"#,
-            "invalid type: integer `1`",
+            "broke the protocol and was stopped",
         ),
         (
             r#"{"cluster": "UUID", "result": {"cluster": {"health": "UNHEALTHY"}}}"#,
-            "unknown field `health`",
+            "broke the protocol and was stopped",
         ),
-        ("UNHEALTHY", "broke the protocol"),
+        ("UNHEALTHY", "broke the protocol and was stopped"),
         (
             r#"{"result": {"cluster": {"health_status": "UNHEALTHY"}}}"#,
             "an answer to health names its cluster",

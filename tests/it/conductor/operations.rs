@@ -15,6 +15,7 @@ mod holding;
 mod locked_rows;
 mod not_here;
 mod operators;
+mod reasons;
 mod rebooting;
 mod running;
 mod strange_failures;

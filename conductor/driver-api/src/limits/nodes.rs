@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use magnum_drivers::DriverInfo;
 
 use super::{LimitError, over};
-use crate::{DriverError, Shrinking};
+use crate::{DriverError, Reason, Shrinking};
 
 /// Characters in the name of a node.
 const LONGEST_NAME: usize = 255;
@@ -23,9 +23,9 @@ pub fn accept_nodes(
 ) -> Result<Vec<String>, DriverError> {
     let names = result?;
     check(&names, shrinking.surplus()).map_err(|error| {
-        DriverError::Permanent(format!(
+        DriverError::Permanent(Reason::open(format!(
             "driver {driver} chose nodes that cannot be removed: {error}"
-        ))
+        )))
     })?;
     Ok(names)
 }

@@ -3,7 +3,7 @@
 //! One process for one call, as for everything else; nothing is tried again. Its result is a reply and no report: it
 //! changes no row.
 
-use magnum_driver_api::{ApiCall, ApiReply, ApiStatus, DriverError, NoProgress};
+use magnum_driver_api::{ApiCall, ApiReply, ApiStatus, DriverError, NoProgress, Reason};
 use magnum_drivers::api_exchange::NODES;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -20,10 +20,10 @@ impl ExecDriver {
     pub(super) async fn reply(&self, about: &ApiCall<'_>) -> Result<ApiReply, DriverError> {
         let asks_for_nodes = about.path == NODES && self.info.capabilities.node_names;
         if self.info.api.is_empty() && !asks_for_nodes {
-            return Err(DriverError::NotSupported(format!(
+            return Err(DriverError::NotSupported(Reason::open(format!(
                 "driver {} has no API of its own",
                 self.info
-            )));
+            ))));
         }
         // Dropped after the program has ended, however that comes about.
         let ca_files = match self.ca_material(about.cluster, &about.cancel).await? {

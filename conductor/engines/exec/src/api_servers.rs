@@ -32,6 +32,6 @@ pub(super) async fn health(
     #[cfg(not(feature = "kubernetes"))]
     {
         let _ = (clusters, certificates);
-        Err(DriverError::NotSupported(NOT_BUILT.to_owned()))
+        Err(DriverError::NotSupported(NOT_BUILT.into()))
     }
 }

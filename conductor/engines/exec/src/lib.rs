@@ -38,7 +38,7 @@ use magnum_config::Declared;
 use magnum_driver_api::{
     ApiCall, ApiReply, CaMaterial, ClusterCertificates, ClusterRef, Driver, DriverCall, DriverError,
     DriverReport, EngineHost, GuardProgram, HealthObservation, HealthReport, NoProgress, Observation,
-    ProgressSink, RandomSource, Shrinking, Task, UtilisationObservation,
+    ProgressSink, RandomSource, Reason, Shrinking, Task, UtilisationObservation,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, HealthSource, Problem};
 use magnum_engine_process::{GuardTiming, Secrets};
@@ -158,10 +158,10 @@ impl ExecDriver {
         self.finish(run, &mut transcript).await?;
         match (transcript.outcome.take(), transcript.seen.is_empty()) {
             (Some(outcome), true) => outcome,
-            (_, false) => Err(DriverError::Permanent(format!(
+            (_, false) => Err(DriverError::Permanent(Reason::open(format!(
                 "{} broke the protocol: only an answer to observe, health or monitor names its cluster",
                 self.who
-            ))),
+            )))),
             (None, true) => Err(self.without_result(&transcript)),
         }
     }
@@ -176,7 +176,9 @@ impl ExecDriver {
             Err(error) if matches!(about.task, Task::Delete) => {
                 let (driver, operation) = (self.info.name.as_str(), about.operation.as_str());
                 tracing::warn!(
-                    { field::DRIVER } = driver, { field::OPERATION } = operation, %error,
+                    { field::DRIVER } = driver,
+                    { field::OPERATION } = operation,
+                    error = error.reason().whole(),
                     "the cluster is deleted without its CA files"
                 );
                 return Ok(None);
@@ -211,8 +213,9 @@ impl ExecDriver {
             Err(error) => error.to_string(),
         };
         // Space, mounts and permissions are this machine's.
-        Err(DriverError::NotHere(format!(
-            "cannot write CA files below [exec] runtime_directory {shown}: {reason}"
+        Err(DriverError::NotHere(Reason::internal(
+            "The conductor cannot write the cluster's CA files for its driver",
+            format!("cannot write CA files below [exec] runtime_directory {shown}: {reason}"),
         )))
     }
 
@@ -224,7 +227,10 @@ impl ExecDriver {
     ) -> Result<(), DriverError> {
         let limit = run.limit;
         let end = run.listen(transcript).await.map_err(|error| {
-            DriverError::NotHere(format!("cannot start a guard for {}: {error}", self.who))
+            DriverError::NotHere(Reason::internal(
+                format!("The conductor cannot start {}", self.who),
+                format!("cannot start a guard for {}: {error}", self.who),
+            ))
         })?;
         let checked = Ended {
             end: &end,
@@ -255,10 +261,10 @@ impl ExecDriver {
         self.finish(run, &mut transcript).await?;
         match transcript.outcome.take() {
             Some(Err(error)) => Err(error),
-            Some(Ok(_)) => Err(DriverError::Permanent(format!(
+            Some(Ok(_)) => Err(DriverError::Permanent(Reason::open(format!(
                 "{} broke the protocol: an answer to {call} names its cluster",
                 self.who
-            ))),
+            )))),
             None if transcript.seen.is_empty() && !clusters.is_empty() => {
                 Err(self.without_result(&transcript))
             }
@@ -277,11 +283,11 @@ impl ExecDriver {
                 status,
                 reasons: reasons.unwrap_or_default(),
             }),
-            _ => Err(DriverError::Permanent(format!(
+            _ => Err(DriverError::Permanent(Reason::open(format!(
                 "{} broke the protocol: an answer to health holds health_status, perhaps health_status_reason, and \
                  nothing else",
                 self.who
-            ))),
+            )))),
         }
     }
 
@@ -360,10 +366,10 @@ impl Driver for ExecDriver {
         shrinking: Shrinking<'_>,
     ) -> Result<Vec<String>, DriverError> {
         if !self.info.capabilities.scale {
-            return Err(DriverError::NotSupported(format!(
+            return Err(DriverError::NotSupported(Reason::open(format!(
                 "driver {} cannot choose the nodes that go",
                 self.info
-            )));
+            ))));
         }
         let request = scale::request(call, shrinking, &self.settings);
         self.call(call, scale::SCALE, request).await
@@ -382,10 +388,10 @@ impl Driver for ExecDriver {
 
     async fn health(&self, clusters: &[ClusterRef]) -> Result<Vec<HealthObservation>, DriverError> {
         if !self.info.capabilities.health {
-            return Err(DriverError::NotSupported(format!(
+            return Err(DriverError::NotSupported(Reason::open(format!(
                 "driver {} cannot tell the health of its clusters",
                 self.info
-            )));
+            ))));
         }
         if self.spec.health == HealthSource::Kubernetes {
             return api_servers::health(clusters, self.certificates.as_ref()).await;
@@ -405,10 +411,10 @@ impl Driver for ExecDriver {
 
     async fn utilisation(&self, clusters: &[ClusterRef]) -> Result<Vec<UtilisationObservation>, DriverError> {
         if !self.info.capabilities.monitor {
-            return Err(DriverError::NotSupported(format!(
+            return Err(DriverError::NotSupported(Reason::open(format!(
                 "driver {} cannot tell what its clusters use",
                 self.info
-            )));
+            ))));
         }
         let seen = self.look(monitor::MONITOR, clusters).await?.into_iter();
         Ok(seen

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use magnum_driver_api::DriverError;
+use magnum_driver_api::{DriverError, Reason};
 
 use super::guard::{CANNOT_START, REFUSED};
 use super::process::{End, MAX_OUTPUT};
@@ -16,7 +16,8 @@ pub struct Ended<'a> {
     pub end: &'a End,
     /// Driver, version and program, for people.
     pub who: &'a str,
-    /// The last line on standard error.
+    /// The last line on standard error: for administrators, as all of it. A program that has something to say to the
+    /// cluster's users writes an error on its standard output.
     pub last_stderr_line: Option<&'a str>,
     /// The limit it ran under.
     pub limit: Duration,
@@ -50,13 +51,14 @@ impl Ended<'_> {
                 self.limit.as_secs_f64().ceil()
             )))),
             End::Cancelled => Err(DriverError::Cancelled),
-            End::Garbage(what) => Err(DriverError::Permanent(format!(
-                "{who} broke the protocol and was stopped: {what}"
+            End::Garbage(what) => Err(DriverError::Permanent(Reason::internal(
+                format!("{who} broke the protocol and was stopped"),
+                format!("{who} broke the protocol and was stopped: {what}"),
             ))),
-            End::Flood => Err(DriverError::Permanent(format!(
+            End::Flood => Err(DriverError::Permanent(Reason::open(format!(
                 "{who} printed more than the protocol allows ({} MiB, 1 MiB in a line) and was stopped",
                 MAX_OUTPUT >> 20
-            ))),
+            )))),
         }
     }
 
@@ -74,10 +76,13 @@ impl Ended<'_> {
             .is_some_and(|line| line.starts_with(REFUSED))
     }
 
-    fn with_stderr_line(&self, text: String) -> String {
+    fn with_stderr_line(&self, text: String) -> Reason {
         match self.last_stderr_line {
-            Some(line) => format!("{text}: {line}"),
-            None => text,
+            Some(line) => {
+                let whole = format!("{text}: {line}");
+                Reason::internal(text, whole)
+            }
+            None => Reason::open(text),
         }
     }
 }
@@ -128,7 +133,8 @@ mod tests {
         ] {
             let error = check(&end).unwrap_err();
             assert_eq!(error.class(), class, "{end:?}");
-            assert!(error.to_string().contains(words), "{error}");
+            assert!(error.reason().whole().contains(words), "{error:?}");
+            assert!(!error.to_string().contains("no space"), "{error}");
         }
         assert_eq!(check(&End::Exited(0)), Ok(()));
     }

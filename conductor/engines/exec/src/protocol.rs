@@ -15,7 +15,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use magnum_driver_api::{
-    ClusterChanges, ClusterRef, DriverCall, DriverError, DriverReport, NodeGroupChanges, Progress, Task,
+    ClusterChanges, ClusterRef, DriverCall, DriverError, DriverReport, NodeGroupChanges, Progress, Reason,
+    Task,
 };
 
 /// The protocol's version, sent in each request.
@@ -254,12 +255,12 @@ impl<T: FromResult> OutputLine<T> {
     }
 }
 
-/// An error line's meaning; without a class it is permanent.
+/// An error line's meaning, in the driver's own words; without a class it is permanent.
 pub(super) fn error_of(text: String, class: Option<Class>) -> DriverError {
     match class {
-        Some(Class::Transient) => DriverError::Transient(text),
-        Some(Class::NotSupported) => DriverError::NotSupported(text),
-        Some(Class::Permanent) | None => DriverError::Permanent(text),
+        Some(Class::Transient) => DriverError::Transient(Reason::open(text)),
+        Some(Class::NotSupported) => DriverError::NotSupported(Reason::open(text)),
+        Some(Class::Permanent) | None => DriverError::Permanent(Reason::open(text)),
     }
 }
 

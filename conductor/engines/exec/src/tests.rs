@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use super::*;
 use magnum_driver_api::{
     CaMaterial, Clock, Cloud, EngineOptions, EngineServices, NoTrusts, Progress, ProgressSink, RandomSource,
-    Shared, SharedObjects, Task,
+    Reason, Shared, SharedObjects, Task,
 };
 
 mod api;
@@ -259,12 +259,12 @@ async fn environment_holds_only_the_variables_of_the_manifest() {
 }
 
 #[tokio::test]
-async fn the_last_line_on_standard_error_explains_an_exit_code() {
+async fn the_last_line_on_standard_error_explains_an_exit_code_to_administrators() {
     let it = script("echo first >&2; echo 'no such flavor' >&2; exit 3");
-    assert_eq!(
-        text(it.create().await),
-        "Permanent(\"driver script 1.0.0 (driver.sh) failed with exit code 3: no such flavor\")"
-    );
+    let error = it.create().await.unwrap_err();
+    let told = "driver script 1.0.0 (driver.sh) failed with exit code 3";
+    let whole = format!("{told}: no such flavor");
+    assert_eq!(error, DriverError::Permanent(Reason::internal(told, whole)));
 }
 
 #[tokio::test]
@@ -276,24 +276,28 @@ async fn exit_75_asks_for_another_attempt() {
 #[tokio::test]
 async fn a_named_error_counts_more_than_the_exit_code() {
     let it = script(r#"echo '{"error": "quota", "class": "transient"}'; exit 1"#);
-    assert_eq!(text(it.create().await), "Transient(\"quota\")");
+    let error = it.create().await.unwrap_err();
+    assert_eq!(error, DriverError::Transient("quota".into()));
 }
 
 #[tokio::test]
 async fn a_crash_by_signal_is_transient() {
     let it = script("kill -SEGV $$");
+    let error = it.create().await.unwrap_err();
+    let told = "driver script 1.0.0 (driver.sh) was killed by signal 11";
     assert!(
-        text(it.create().await)
-            .contains("Transient(\"driver script 1.0.0 (driver.sh) was killed by signal 11")
+        matches!(&error, DriverError::Transient(reason) if reason.told() == told),
+        "{error:?}"
     );
 }
 
 #[tokio::test]
 async fn a_code_above_those_of_signals_is_the_programs_own() {
     let it = script("exit 255");
+    let error = it.create().await.unwrap_err();
     assert_eq!(
-        text(it.create().await),
-        "Permanent(\"driver script 1.0.0 (driver.sh) failed with exit code 255\")"
+        error.to_string(),
+        "driver script 1.0.0 (driver.sh) failed with exit code 255"
     );
 }
 
@@ -344,7 +348,8 @@ async fn a_program_that_cannot_be_started_is_named() {
     let it = script("true");
     fs::remove_file(it.folder.path().join("driver.sh")).unwrap();
     let error = it.create().await.unwrap_err();
-    let named = error.to_string();
+    let reason = error.reason();
+    let named = reason.whole();
     assert!(matches!(error, DriverError::NotHere(_)), "{error:?}");
     assert!(
         named.contains("cannot start") && named.contains("driver.sh"),
@@ -714,7 +719,7 @@ async fn a_choice_that_breaks_the_protocol_is_a_permanent_error() {
         let Err(DriverError::Permanent(reason)) = it.choose().await else {
             panic!("{answer}");
         };
-        assert!(reason.contains(words), "{answer}: {reason}");
+        assert!(reason.whole().contains(words), "{answer}: {reason}");
     }
 }
 
@@ -773,7 +778,7 @@ async fn garbage_about_health_is_an_error_and_never_a_health() {
             Ok(mut seen) => seen.remove(0).result.unwrap_err(),
         };
         assert!(
-            matches!(&failure, DriverError::Permanent(reason) if reason.contains(words)),
+            matches!(&failure, DriverError::Permanent(reason) if reason.whole().contains(words)),
             "{body}: {failure}"
         );
     }

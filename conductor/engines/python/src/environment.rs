@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use magnum_driver_api::{DriverError, EngineServices};
+use magnum_driver_api::{DriverError, EngineServices, Reason};
 use magnum_drivers::{Problem, PythonSpec};
 use magnum_engine_process::GuardTiming;
 use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
@@ -130,9 +130,8 @@ impl Environment {
                 Err(_) if zygote.has_ended() && !retried => retried = true,
                 Err(error) => {
                     let interpreter = self.settings.spec.interpreter.display();
-                    return Err(DriverError::NotHere(format!(
-                        "the plug-in host of {interpreter} starts no worker: {error}"
-                    )));
+                    let whole = format!("the plug-in host of {interpreter} starts no worker: {error}");
+                    return Err(not_started(whole));
                 }
             }
         }
@@ -143,7 +142,7 @@ impl Environment {
         match &*state {
             State::Ready(zygote) if !zygote.has_ended() => return Ok(Arc::clone(zygote)),
             State::Failed { why, at } if at.elapsed() < PAUSE_AFTER_FAILURE => {
-                return Err(DriverError::NotHere(why.clone()));
+                return Err(not_started(why.clone()));
             }
             State::Ready(_) => tracing::warn!(
                 interpreter = %self.settings.spec.interpreter.display(),
@@ -160,8 +159,16 @@ impl Environment {
         let started = tokio::spawn(start(settings, state).in_current_span()).await;
         started
             .unwrap_or_else(|error| Err(format!("the plug-in host was not started: {error}")))
-            .map_err(DriverError::NotHere)
+            .map_err(not_started)
     }
+}
+
+/// Nothing of it is the driver's or its users' affair.
+fn not_started(why: String) -> DriverError {
+    DriverError::NotHere(Reason::internal(
+        "The conductor cannot start the environment of the cluster's driver",
+        why,
+    ))
 }
 
 /// Starts a zygote and writes down what became of it. Whoever wants one meanwhile waits for `state`.

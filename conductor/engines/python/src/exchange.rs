@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use magnum_common::context::RequestContext;
 use magnum_driver_api::{
-    DriverError, ObjectCall, ObjectError, ObjectTarget, Progress, ProgressSink, SharedObjects,
+    DriverError, ObjectCall, ObjectError, ObjectTarget, Progress, ProgressSink, Reason, SharedObjects,
 };
 use magnum_engine_process::{Level, StderrLog};
 use serde_json::{Map, Value, json};
@@ -53,9 +53,9 @@ impl Exchange<'_> {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(DriverError::Cancelled),
-            () = sleep_until(deadline) => Err(DriverError::Permanent(format!(
+            () = sleep_until(deadline) => Err(DriverError::Permanent(Reason::open(format!(
                 "{} did not end within {:?}", self.driver, self.limit
-            ))),
+            )))),
             ending = self.talk(message) => ending,
         }
     }
@@ -79,24 +79,24 @@ impl Exchange<'_> {
                 },
                 Event::Garbage(reason) => return Err(self.broken(&reason)),
                 Event::End => {
-                    let last = self.log.last_line().map(|line| format!(": {line}"));
-                    return Err(DriverError::Transient(format!(
-                        "the process of {} ended in the middle of {}{}",
-                        self.driver,
-                        message.call,
-                        last.unwrap_or_default()
-                    )));
+                    let told = format!(
+                        "the process of {} ended in the middle of {}",
+                        self.driver, message.call
+                    );
+                    let reason = match self.log.last_line() {
+                        Some(line) => Reason::internal(told.clone(), format!("{told}: {line}")),
+                        None => Reason::open(told),
+                    };
+                    return Err(DriverError::Transient(reason));
                 }
             }
         }
     }
 
     fn broken(&self, reason: &str) -> DriverError {
-        DriverError::Permanent(format!(
-            "{} broke the protocol of the plug-in host: {}",
-            self.driver,
-            self.log.secrets().mask(reason)
-        ))
+        let told = format!("{} broke the protocol of the plug-in host", self.driver);
+        let whole = format!("{told}: {}", self.log.secrets().mask(reason));
+        DriverError::Permanent(Reason::internal(told, whole))
     }
 
     /// Carries out a method of an object, and keeps the guard at ease meanwhile.
@@ -155,17 +155,17 @@ fn context_of(request: &ObjectRequest) -> RequestContext {
     RequestContext::from_map(values)
 }
 
-/// What a driver's exception means for its operation.
+/// What a driver's exception means for its operation, in the driver's own words.
 pub fn error_of(failed: &Failed, driver: &str) -> DriverError {
     match failed.class {
-        FailureClass::Transient => DriverError::Transient(failed.message.clone()),
-        FailureClass::Permanent => DriverError::Permanent(failed.message.clone()),
+        FailureClass::Transient => DriverError::Transient(Reason::open(&failed.message)),
+        FailureClass::Permanent => DriverError::Permanent(Reason::open(&failed.message)),
         FailureClass::NotSupported => DriverError::NotSupported(match failed.exception.as_str() {
             // Most raise it without a word.
             "builtins.NotImplementedError" if !failed.message.contains(' ') => {
-                format!("{driver} does not support this")
+                Reason::open(format!("{driver} does not support this"))
             }
-            _ => failed.message.clone(),
+            _ => Reason::open(&failed.message),
         }),
         FailureClass::Cancelled => DriverError::Cancelled,
     }

@@ -38,7 +38,8 @@ use magnum_common::model::ClusterStatus;
 use magnum_config::Declared;
 use magnum_driver_api::{
     ClusterRef, ClusterTrust, ClusterTrusts, Driver, DriverCall, DriverError, DriverReport, EngineHost,
-    HealthObservation, ObjectCall, ObjectError, ObjectTarget, Observation, Progress, SharedObjects, Task,
+    HealthObservation, ObjectCall, ObjectError, ObjectTarget, Observation, Progress, Reason, SharedObjects,
+    Task,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, Problem, PythonSpec};
 use magnum_engine_process::{Secrets, StderrLog};
@@ -207,10 +208,10 @@ impl Driver for PythonDriver {
 
     async fn health(&self, clusters: &[ClusterRef]) -> Result<Vec<HealthObservation>, DriverError> {
         if !self.info.capabilities.health {
-            return Err(DriverError::NotSupported(format!(
+            return Err(DriverError::NotSupported(Reason::open(format!(
                 "driver {} cannot tell the health of its clusters",
                 self.info
-            )));
+            ))));
         }
         let looks = self.look(clusters, request::HEALTH).await?;
         Ok(looks
@@ -306,9 +307,9 @@ async fn save_fields(
     match saved.await {
         Ok(_) => Ok(()),
         Err(ObjectError::Raised(fault)) if fault.exception == Exception::NodeGroupNotFound => Ok(()),
-        Err(ObjectError::Raised(fault)) => Err(DriverError::Permanent(format!(
+        Err(ObjectError::Raised(fault)) => Err(DriverError::Permanent(Reason::open(format!(
             "what the driver has set cannot be saved: {fault}"
-        ))),
+        )))),
         Err(ObjectError::Revoked(_)) => Err(DriverError::Cancelled),
     }
 }

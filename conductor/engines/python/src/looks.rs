@@ -9,7 +9,9 @@ use std::collections::HashMap;
 
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::{HealthStatus, StringMap};
-use magnum_driver_api::{ClusterRef, ClusterTrust, DriverError, DriverReport, HealthReport, NoProgress};
+use magnum_driver_api::{
+    ClusterRef, ClusterTrust, DriverError, DriverReport, HealthReport, NoProgress, Reason,
+};
 use magnum_engine_process::StderrLog;
 use magnum_telemetry::field;
 use serde::Deserialize;
@@ -143,7 +145,7 @@ impl PythonDriver {
             }
             Ok(Ending::Raised(failed)) => {
                 let message = log.secrets().mask(&failed.message);
-                let error = DriverError::Transient(format!("{}: {message}", failed.exception));
+                let error = DriverError::Transient(Reason::open(format!("{}: {message}", failed.exception)));
                 (Err(error), true)
             }
             Err(error) => (Err(error), false),
@@ -172,11 +174,12 @@ struct Health {
 /// Not supported: the driver has no monitor for this cluster. Transient: it returned something else than a health.
 pub(super) fn health_report(who: &str, value: Value) -> Result<HealthReport, DriverError> {
     if value.is_null() {
-        return Err(DriverError::NotSupported(format!(
+        return Err(DriverError::NotSupported(Reason::open(format!(
             "{who} has no monitor for this cluster"
-        )));
+        ))));
     }
-    let strange = |why: String| DriverError::Transient(format!("{who} returned no health: {why}"));
+    let strange =
+        |why: String| DriverError::Transient(Reason::open(format!("{who} returned no health: {why}")));
     let health: Health = serde_json::from_value(value).map_err(|error| strange(error.to_string()))?;
     let status = health.health_status.unwrap_or_default();
     let status: HealthStatus = status

@@ -5,7 +5,7 @@ use magnum_common::context::RequestContext;
 use magnum_common::error::Fault;
 use magnum_common::ids::NodeGroupUuid;
 use magnum_common::model::{ClusterStatus, NodeGroup};
-use magnum_driver_api::{DriverCall, DriverError, Task};
+use magnum_driver_api::{DriverCall, DriverError, Reason, Task};
 use magnum_objects::{VersionedObject, WireModel, object_of};
 use magnum_telemetry::trace::{self, TraceContext};
 use serde_json::{Map, Value, json};
@@ -46,9 +46,9 @@ impl Method {
     pub fn of(call: &DriverCall<'_>, manifest: &Map<String, Value>) -> Result<Self, DriverError> {
         let group = |uuid: &NodeGroupUuid| {
             let mut groups = call.node_groups.iter();
-            groups
-                .find(|group| group.uuid == *uuid)
-                .ok_or_else(|| DriverError::Permanent(Fault::node_group_not_found(uuid.as_str()).message))
+            groups.find(|group| group.uuid == *uuid).ok_or_else(|| {
+                DriverError::Permanent(Reason::open(Fault::node_group_not_found(uuid.as_str()).message))
+            })
         };
         let of_group = |name, uuid, changed: &[&str]| -> Result<Self, DriverError> {
             Ok(Self {
@@ -72,10 +72,10 @@ impl Method {
             Task::RotateCa => Self::plain("rotate_ca_certificate"),
             Task::RotateCredential => Self::plain("rotate_credential"),
             Task::Rebuild(_) | Task::Reboot { .. } => {
-                return Err(DriverError::NotSupported(format!(
+                return Err(DriverError::NotSupported(Reason::open(format!(
                     "drivers of Magnum cannot {} nodes",
                     call.task.as_str()
-                )));
+                ))));
             }
         };
         method.arguments = arguments(call, manifest)?;
@@ -154,9 +154,11 @@ pub fn object<M: WireModel>(
     manifest: &Map<String, Value>,
 ) -> Result<Value, DriverError> {
     let object: VersionedObject = object_of(model, |_| true, changed);
-    object
-        .encode_for(manifest)
-        .map_err(|fault| DriverError::Permanent(format!("the library of the driver is too new: {fault}")))
+    object.encode_for(manifest).map_err(|fault| {
+        DriverError::Permanent(Reason::open(format!(
+            "the library of the driver is too new: {fault}"
+        )))
+    })
 }
 
 /// The context of a request, as the host rebuilds it.

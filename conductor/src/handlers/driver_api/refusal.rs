@@ -5,19 +5,22 @@ use std::time::Duration;
 use magnum_common::error::Fault;
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::ClusterStatus;
+use magnum_driver_api::Reason;
 use magnum_drivers::{ApiQuestion, ApiRefusal};
 
 use crate::operations::hold::NotHeld;
 
 /// A call that is not made, or has no reply.
-pub(super) type Refusal = (ApiRefusal, String);
+pub(super) type Refusal = (ApiRefusal, Reason);
 
 /// Whether a call may change a cluster in this status, which a Python conductor may have written; why not.
-pub(super) fn may_change(status: Option<ClusterStatus>) -> Result<(), String> {
+pub(super) fn may_change(status: Option<ClusterStatus>) -> Result<(), Reason> {
     match status {
-        Some(status) if status.is_in_progress() || status == ClusterStatus::DeleteComplete => Err(format!(
-            "The cluster is {status}; a call that may change something needs it to itself. Try again when it is done."
-        )),
+        Some(status) if status.is_in_progress() || status == ClusterStatus::DeleteComplete => {
+            Err(Reason::open(format!(
+                "The cluster is {status}; a call that may change something needs it to itself. Try again when it is done."
+            )))
+        }
         _ => Ok(()),
     }
 }
@@ -26,7 +29,7 @@ pub(super) fn may_change(status: Option<ClusterStatus>) -> Result<(), String> {
 pub(super) fn not_found(uuid: &ClusterUuid) -> Refusal {
     (
         ApiRefusal::NotFound,
-        Fault::cluster_not_found(uuid.as_str()).message,
+        Reason::open(Fault::cluster_not_found(uuid.as_str()).message),
     )
 }
 
@@ -34,7 +37,9 @@ pub(super) fn not_found(uuid: &ClusterUuid) -> Refusal {
 pub(super) fn no_route(uuid: &ClusterUuid) -> Refusal {
     (
         ApiRefusal::NotFound,
-        format!("The driver of cluster {uuid} has no API of its own that can be called."),
+        Reason::open(format!(
+            "The driver of cluster {uuid} has no API of its own that can be called."
+        )),
     )
 }
 
@@ -45,13 +50,13 @@ pub(super) fn not_held(error: NotHeld) -> Refusal {
             ApiRefusal::Conflict,
             "Another operation works on the cluster, or waits to; a call that may change something needs it to \
              itself. Try again when that has ended."
-                .to_owned(),
+                .into(),
         ),
         NotHeld::Known => (
             ApiRefusal::Conflict,
             "This request was begun before, and whoever began it has ended; it is not repeated, and whether it had an \
              effect is not known. Look at the cluster."
-                .to_owned(),
+                .into(),
         ),
         NotHeld::Journal(error) => no_database(&error),
     }
@@ -61,7 +66,7 @@ pub(super) fn not_held(error: NotHeld) -> Refusal {
 pub(super) fn no_database(error: &dyn std::fmt::Display) -> Refusal {
     tracing::warn!(%error, "a call of a driver's own API finds no database");
     let reason = "The database is not available at the moment. Nothing was changed. Please try again later.";
-    (ApiRefusal::Unavailable, reason.to_owned())
+    (ApiRefusal::Unavailable, reason.into())
 }
 
 /// The driver took longer than its sender or the option allows.
@@ -69,10 +74,10 @@ pub(super) fn timed_out(question: &ApiQuestion, limit: Duration) -> Refusal {
     let seconds = limit.as_secs_f64();
     (
         ApiRefusal::TimedOut,
-        format!(
+        Reason::open(format!(
             "The cluster's driver did not reply to {} {} within {seconds} seconds, and was stopped.",
             question.method, question.path
-        ),
+        )),
     )
 }
 
@@ -80,10 +85,10 @@ pub(super) fn timed_out(question: &ApiQuestion, limit: Duration) -> Refusal {
 pub(super) fn interrupted(why: &str) -> Refusal {
     (
         ApiRefusal::Unavailable,
-        format!(
+        Reason::open(format!(
             "The call was stopped: {why}. Whether it had an effect is not known; look at the cluster before you repeat \
              it."
-        ),
+        )),
     )
 }
 

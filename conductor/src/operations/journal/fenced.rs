@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use diesel::prelude::*;
 use magnum_db::{self as db, AnyConnection, schema};
+use magnum_driver_api::Reason;
 
 use super::rows::EventKind;
 use super::write::{Ending, clip, store_answer};
@@ -118,7 +119,8 @@ pub fn progress(conn: &mut AnyConnection, lease: &Lease, text: &str) -> Result<(
         .execute(conn)?)
 }
 
-/// A failed step to be tried again after `delay`.
+/// A failed step to be tried again after `delay`. The whole `reason`: while an operation is open, administrators read it
+/// and nobody else.
 ///
 /// # Errors
 /// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
@@ -205,7 +207,8 @@ pub fn observe(
     append(conn, &event)
 }
 
-/// The end, whatever it is. Erases the context and frees the cluster.
+/// The end, whatever it is. Erases the context and frees the cluster. The operation has the reason as its owner reads it,
+/// the event the whole.
 ///
 /// # Errors
 /// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
@@ -213,18 +216,18 @@ pub fn end(
     conn: &mut AnyConnection,
     lease: &Lease,
     state: State,
-    reason: Option<&str>,
+    reason: Option<&Reason>,
     answer: Option<&StoredReply>,
 ) -> Result<(), JournalError> {
     let now = db::now_ms(conn)?;
     one(diesel::update(held!(lease))
-        .set(Ending::new(state, reason, now))
+        .set(Ending::new(state, reason.map(Reason::told), now))
         .execute(conn)?)?;
     if let Some(answer) = answer {
         store_answer(conn, lease.row(), answer)?;
     }
     let detail = match reason {
-        Some(reason) => format!("{state}: {}", clip(reason)),
+        Some(reason) => format!("{state}: {}", clip(reason.whole())),
         None => state.to_string(),
     };
     let mut event = lease.event(EventKind::Ended);

@@ -1,7 +1,6 @@
 //! What a step does: choose a driver, or ask it for something. Ends early when the lease is over, the time is up, or the process
 //! stops.
 
-use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use futures::FutureExt;
 use magnum_common::context::RequestContext;
 use magnum_common::error::{ErrorClass, Fault};
 use magnum_common::panic;
-use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, Shrinking, limits};
+use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, Reason, Shrinking, limits};
 use magnum_telemetry::field;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -49,18 +48,19 @@ pub(super) enum Effect {
 /// What a conductor does not have.
 pub(super) enum NotHere {
     /// What running the driver takes: processes, memory, its program.
-    Means(String),
+    Means(Reason),
     /// The driver in the version that built the cluster, or one that can take over.
     Version(DriverRef),
 }
 
-impl fmt::Display for NotHere {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl NotHere {
+    /// The reason, for administrators.
+    pub(super) fn whole(&self) -> String {
         match self {
-            Self::Means(reason) => f.write_str(reason),
+            Self::Means(reason) => reason.whole().to_owned(),
             Self::Version(wanted) => {
                 let wanted = format!("{} {}", wanted.name, wanted.version);
-                f.write_str(&Fault::driver_not_supported(&wanted).message)
+                Fault::driver_not_supported(&wanted).message
             }
         }
     }
@@ -113,11 +113,16 @@ impl Run {
             .run(move |conn| announcements::loaded(conn, alive));
         match announced.await {
             Ok(announced) => self.services.drivers.set_announced(announced),
-            Err(error) => return Effect::NotHere(NotHere::Means(error.to_string())),
+            Err(error) => {
+                return Effect::NotHere(NotHere::Means(Reason::internal(
+                    "The drivers of other conductors cannot be read",
+                    error.to_string(),
+                )));
+            }
         }
         match choose() {
             Ok(driver) => self.able(driver, material),
-            Err(fault) => Effect::Failed(permanent(fault.message)),
+            Err(fault) => Effect::Failed(permanent(Reason::open(fault.message))),
         }
     }
 
@@ -149,7 +154,7 @@ impl Run {
                 Ok(refs) => Effect::Certified(refs),
                 Err(error) => Effect::Failed(Failure {
                     class: FailureClass::Driver(error.class()),
-                    reason: error.to_string(),
+                    reason: error.reason(),
                 }),
             },
             () = out_of_time(material) => self.timed_out(),
@@ -171,7 +176,7 @@ impl Run {
     fn timed_out(&self) -> Effect {
         Effect::Failed(Failure {
             class: FailureClass::TimedOut,
-            reason: self.services.timing.timed_out(&self.operation.args),
+            reason: Reason::open(self.services.timing.timed_out(&self.operation.args)),
         })
     }
 
@@ -181,7 +186,9 @@ impl Run {
         let wanted = material.pinned.as_ref().or(self.operation.driver.as_ref());
         // The first step has chosen one.
         let Some(wanted) = wanted else {
-            return Effect::Failed(permanent(Fault::driver_not_supported("None").message));
+            return Effect::Failed(permanent(Reason::open(
+                Fault::driver_not_supported("None").message,
+            )));
         };
         let Some(driver) = self.services.drivers.get(wanted) else {
             return Effect::NotHere(NotHere::Version(wanted.clone()));
@@ -292,14 +299,14 @@ fn effect_of(
         Ok(Err(DriverError::NotHere(reason))) => Effect::NotHere(NotHere::Means(reason)),
         Ok(Err(error)) => Effect::Failed(Failure {
             class: FailureClass::Driver(error.class()),
-            reason: error.to_string(),
+            reason: error.reason(),
         }),
         Err(panic) => {
             let text = panic::message(panic.as_ref()).unwrap_or("no message");
             tracing::error!(panic = text, "the driver panicked");
             Effect::Failed(Failure {
                 class: FailureClass::Panic,
-                reason: format!("The driver panicked: {text}"),
+                reason: Reason::internal("The driver panicked", format!("The driver panicked: {text}")),
             })
         }
     }

@@ -8,7 +8,7 @@ use magnum_common::clock;
 use magnum_common::ids::ClusterUuid;
 use magnum_common::model::Cluster;
 use magnum_db::DbError;
-use magnum_driver_api::{DriverError, HealthReport, limits};
+use magnum_driver_api::{DriverError, HealthReport, Reason, limits};
 use magnum_telemetry::field;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -94,7 +94,11 @@ impl HealthCheck {
         let driver = group.driver.info();
         metrics::histogram!(metric::HEALTH_SECONDS, "driver" => driver.name.clone())
             .record(begun.elapsed().as_secs_f64());
-        let late = || DriverError::Transient(format!("the driver did not answer within {limit:?}"));
+        let late = || {
+            DriverError::Transient(Reason::open(format!(
+                "the driver did not answer within {limit:?}"
+            )))
+        };
         let results = results.unwrap_or_else(|_| Err(late()))?.into_iter();
         let accepted = results.map(|one| (one.cluster, limits::accept_health(driver, one.result)));
         Ok(accepted.collect())
@@ -126,7 +130,7 @@ impl HealthCheck {
                 && failures.count_ones() == 1
             {
                 tracing::warn!(
-                    { field::CLUSTER } = %cluster.uuid, failures, reason,
+                    { field::CLUSTER } = %cluster.uuid, failures, reason = reason.whole(),
                     "the driver cannot tell the cluster's health"
                 );
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use magnum_common::model::{Cluster, HealthStatus, StringMap};
-use magnum_driver_api::{DriverError, HealthReport};
+use magnum_driver_api::{DriverError, HealthReport, Reason};
 
 use crate::store::health_polls::Answer;
 
@@ -21,7 +21,7 @@ pub(super) struct Verdict {
     /// The health to write; `None` when the row has it already.
     pub(super) health: Option<HealthReport>,
     /// Why there was no report.
-    pub(super) failure: Option<String>,
+    pub(super) failure: Option<Reason>,
 }
 
 /// Whether the labels name an auto-healer that writes the cluster's health, as Magnum reads them.
@@ -56,12 +56,16 @@ impl Verdict {
             }
             // The driver cannot determine the health, and a retry would not help.
             Some(Err(DriverError::Permanent(reason))) => {
-                return Self::answered(cluster, unknown(StringMap::from([(DRIVER.to_owned(), reason)])));
+                return Self::answered(
+                    cluster,
+                    unknown(StringMap::from([(DRIVER.to_owned(), reason.told().to_owned())])),
+                );
             }
-            Some(Err(error)) => error.to_string(),
-            None => "the driver said nothing about the cluster".to_owned(),
+            Some(Err(error)) => error.reason(),
+            None => "the driver said nothing about the cluster".into(),
         };
-        let expired = (without_report >= unknown_after).then(|| unknown(no_answer(unknown_after, &failure)));
+        let expired =
+            (without_report >= unknown_after).then(|| unknown(no_answer(unknown_after, failure.told())));
         Self {
             answer: Answer::Missing {
                 failures: failures.saturating_add(1),

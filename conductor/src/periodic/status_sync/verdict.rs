@@ -12,7 +12,7 @@ pub enum Verdict {
     Unchanged,
     /// Something to write.
     Changed(Box<DriverReport>),
-    /// The poll failed: the cluster stays unchanged, and is polled again after a pause.
+    /// The poll failed: the cluster stays unchanged, and is polled again after a pause. The reason is for the log.
     Failed(String),
 }
 
@@ -25,7 +25,7 @@ impl Verdict {
     ) -> Self {
         match result {
             None => Self::Failed("the driver said nothing about the cluster".to_owned()),
-            Some(Err(error)) => Self::Failed(error.to_string()),
+            Some(Err(error)) => Self::Failed(error.reason().whole().to_owned()),
             Some(Ok(report)) if contradicts_deletion(cluster.status, report.cluster.status) => {
                 let shown = |status: Option<ClusterStatus>| status.map_or("None", ClusterStatus::as_str);
                 Self::Failed(format!(

@@ -243,7 +243,7 @@ every_subject! {
         let mut scene = subject.scene();
         subject.break_down(&mut scene, Fault::Garbage)?;
         let outcome = scene.call(subject.driver()?.as_ref(), Task::Create, &operation()).await;
-        ensure!(matches!(&outcome, Err(DriverError::Permanent(reason)) if !reason.is_empty()), "{outcome:?}");
+        ensure!(matches!(&outcome, Err(DriverError::Permanent(reason)) if !reason.told().is_empty()), "{outcome:?}");
         subject.mend(&mut scene)?;
         delete(subject, &mut scene).await
     }
@@ -255,7 +255,7 @@ every_subject! {
         let outcome = scene.call(driver.as_ref(), Task::Create, &operation()).await;
         let accepted = limits::accept(driver.info(), outcome);
         let Err(DriverError::Permanent(reason)) = &accepted else { bail!("{accepted:?}") };
-        ensure!(reason.contains("cluster.") && reason.contains("has 256 characters"), "{reason}");
+        ensure!(reason.told().contains("cluster.") && reason.told().contains("has 256 characters"), "{reason}");
         subject.mend(&mut scene)?;
         delete(subject, &mut scene).await
     }

@@ -10,7 +10,7 @@ use magnum_common::ids::{ClusterUuid, NodeGroupUuid, OperationId, RequestId, Tem
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup, RebootType};
 use magnum_driver_api::{
     ApiCall, ApiReply, Driver, DriverCall, DriverError, DriverReport, NoProgress, Nodes, ProgressSink,
-    SharedObjects, Shrinking, Task, limits,
+    Reason, SharedObjects, Shrinking, Task, limits,
 };
 use magnum_drivers::api_exchange::{NODE_GROUP, NODES};
 use magnum_drivers::{ApiMethod, Capabilities};
@@ -283,7 +283,7 @@ impl Scene {
             Some(rows) => rows
                 .of(self)
                 .await
-                .map_err(|error| DriverError::Permanent(format!("no rows: {error}"))),
+                .map_err(|error| DriverError::Permanent(Reason::open(format!("no rows: {error}")))),
         }
     }
 

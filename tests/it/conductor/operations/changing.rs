@@ -38,7 +38,7 @@ fn done() -> Act {
     Act::Report(Box::default())
 }
 
-fn fails(reason: &str) -> Act {
+fn fails(reason: &'static str) -> Act {
     Act::Fail(DriverError::Permanent(reason.into()))
 }
 

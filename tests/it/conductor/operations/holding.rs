@@ -55,7 +55,7 @@ on_every_database! {
         assert_eq!(world.row(&waits).await.state, "queued");
 
         let entry = held.operation().clone();
-        held.end(State::Succeeded, "The driver replied 204.").await;
+        held.end(State::Succeeded, &"The driver replied 204.".into()).await;
         one.wake();
         world.reaches(&waits, State::Succeeded).await;
         let entry = world.row(&entry).await;
@@ -81,7 +81,7 @@ on_every_database! {
         world.reaches(&operation, State::Succeeded).await;
         world.nothing_is_open().await;
         let (held, _) = take(&world, wanted(&cluster)).await.expect("it has ended");
-        held.end(State::Succeeded, "done").await;
+        held.end(State::Succeeded, &"done".into()).await;
     }
 
     async fn message_is_held_for_once(database: TestDatabase) {
@@ -91,7 +91,7 @@ on_every_database! {
         let (held, _) = take(&world, first.clone()).await.expect("free");
         let refused = take(&world, first.clone()).await.expect_err("it is held");
         assert!(matches!(refused, NotHeld::Known), "{refused:?}");
-        held.end(State::Failed, "The driver failed.").await;
+        held.end(State::Failed, &"The driver failed.".into()).await;
         let refused = take(&world, first).await.expect_err("redelivered after the end");
         assert!(matches!(refused, NotHeld::Known), "{refused:?}");
     }
@@ -106,7 +106,7 @@ on_every_database! {
             assert!(matches!(one, Err(NotHeld::Busy)), "{one:?}");
         }
         for (held, _) in held.into_iter().flatten() {
-            held.end(State::Succeeded, "done").await;
+            held.end(State::Succeeded, &"done".into()).await;
         }
         world.nothing_is_open().await;
     }
@@ -137,7 +137,7 @@ on_every_database! {
             "UPDATE conductor_operation SET owner = 'somebody', lease_epoch = lease_epoch + 1 WHERE uuid = '{entry}'"
         )).await.unwrap();
         tokio::time::timeout(TERM, held.over().cancelled()).await.expect("it is over within a term");
-        held.end(State::Succeeded, "too late").await;
+        held.end(State::Succeeded, &"too late".into()).await;
         let row = world.row(&entry).await;
         assert_eq!((row.state.as_str(), row.reason), ("running", None));
     }
@@ -154,7 +154,7 @@ on_every_database! {
             (expires - first > 3500).then_some(()).ok_or(expires - first)
         }).await.expect("renewals");
         assert!(!held.over().is_cancelled());
-        held.end(State::Succeeded, "done").await;
+        held.end(State::Succeeded, &"done".into()).await;
         let row = world.row(&entry).await;
         assert_eq!((row.state.as_str(), row.lease_epoch), ("succeeded", 1), "nobody else took it");
     }

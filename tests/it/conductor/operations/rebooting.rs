@@ -37,7 +37,7 @@ fn held(gate: &std::sync::Arc<Gate>, act: Act) -> Act {
     Act::Gate(gate.clone(), Box::new(act))
 }
 
-fn fails(reason: &str) -> Act {
+fn fails(reason: &'static str) -> Act {
     Act::Fail(DriverError::Permanent(reason.into()))
 }
 

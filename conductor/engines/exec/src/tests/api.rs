@@ -93,7 +93,7 @@ async fn output_without_a_reply_is_an_error_by_its_kind() {
         let Err(DriverError::Permanent(reason)) = failed else {
             panic!("{body}: {failed:?}");
         };
-        assert!(reason.contains(words), "{body}: {reason}");
+        assert!(reason.whole().contains(words), "{body}: {reason}");
     }
     let away = ask(&with_routes("exit 75"), &CancellationToken::new()).await;
     assert!(matches!(away, Err(DriverError::Transient(_))), "{away:?}");
