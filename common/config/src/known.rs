@@ -8,148 +8,16 @@
 use std::collections::BTreeMap;
 
 use super::option_spec::{Key, OptionSpec};
-
-/// Options of Python Magnum and its libraries in sections that we read, without effect here.
-const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
-    (
-        "oslo_policy",
-        &[
-            "remote_content_type",
-            "remote_ssl_verify_server_crt",
-            "remote_ssl_ca_crt_file",
-            "remote_ssl_client_crt_file",
-            "remote_ssl_client_key_file",
-            "remote_timeout",
-        ],
-    ),
-    (
-        "DEFAULT",
-        &[
-            "bindir",
-            "periodic_interval_max",
-            "tempdir",
-            "password_symbols",
-            "rootwrap_config",
-            "max_manifest_size",
-            "log_config_append",
-            "executor_thread_pool_size",
-            "rpc_thread_pool_size",
-            "syslog_log_facility",
-            "log_config",
-            "log_date_format",
-            "logging_context_format_string",
-            "logging_default_format_string",
-            "logging_debug_format_suffix",
-            "logging_exception_prefix",
-            "logging_user_identity_format",
-            "log_color",
-            "log_rotation_type",
-            "log_rotate_interval",
-            "log_rotate_interval_type",
-            "max_logfile_count",
-            "max_logfile_size_mb",
-            "rate_limit_interval",
-            "rate_limit_burst",
-            "rate_limit_except_level",
-            "publish_errors",
-            "instance_format",
-            "instance_uuid_format",
-            "fatal_deprecations",
-            "rpc_conn_pool_size",
-            "conn_pool_min_size",
-            "conn_pool_ttl",
-            "run_external_periodic_tasks",
-            "backdoor_port",
-            "backdoor_socket",
-            "log_options",
-            "graceful_shutdown_timeout",
-            "api_paste_config",
-            "wsgi_default_pool_size",
-            "wsgi_keep_alive",
-            "wsgi_log_format",
-            "max_header_line",
-            "tcp_keepidle",
-            "client_socket_timeout",
-            "config_file",
-            "config_dir",
-            "config_source",
-        ],
-    ),
-    ("api", &["api_paste_config"]),
-    (
-        "database",
-        &[
-            "backend",
-            "db_max_retries",
-            "db_retry_interval",
-            "db_inc_retry_interval",
-            "db_max_retry_interval",
-            "use_db_reconnect",
-            "slave_connection",
-            "asyncio_connection",
-            "asyncio_slave_connection",
-            "synchronous_reader",
-            "connection_debug",
-            "connection_trace",
-            "connection_parameters",
-            "mysql_engine",
-            "mysql_enable_ndb",
-            "min_pool_size",
-            "use_tpool",
-        ],
-    ),
-    (
-        "cluster",
-        &[
-            "nodes_affinity_policy",
-            "etcd_discovery_service_endpoint_format",
-            "enabled_definitions",
-        ],
-    ),
-    ("kubernetes", &["post_install_manifest_url"]),
-    (
-        "oslo_messaging_rabbit",
-        &[
-            "heartbeat_in_pthread",
-            "heartbeat_rate",
-            "ssl_version",
-            "kombu_ssl_version",
-            "rpc_conn_pool_size",
-            "conn_pool_min_size",
-            "conn_pool_ttl",
-            "ssl_enforce_fips_mode",
-            "fips_mode",
-        ],
-    ),
-    ("oslo_messaging_notifications", &["routing_config"]),
-    ("oslo_concurrency", &["disable_process_locking"]),
-    (
-        "cors",
-        &[
-            "latent_allow_methods",
-            "latent_allow_headers",
-            "latent_expose_headers",
-        ],
-    ),
-    (
-        "oslo_middleware",
-        &["http_basic_auth_user_file", "secure_proxy_ssl_header"],
-    ),
-];
-
-/// Sections that a library reads in its own right: only the options that we read ourselves are in the table.
-const SHARED: &[&str] = &[
-    "keystone_auth",
-    "keystone_authtoken",
-    "barbican_client",
-    "glance_client",
-    "nova_client",
-    "neutron_client",
-    "cinder_client",
-];
+use super::without_effect;
 
 /// Sections and options of old releases, and what became of them.
-const OLD_SECTIONS: &[(&str, &str)] = &[("bay", "its options are in [cluster]")];
+const OLD_SECTIONS: &[(&str, &str)] = &[
+    ("bay", "its options are in [cluster]"),
+    (
+        "ssl",
+        "TLS of the API is configured by [api] enabled_ssl, ssl_cert_file and ssl_key_file",
+    ),
+];
 const OLD_OPTIONS: &[(&str, &str, &str)] = &[(
     "DEFAULT",
     "enabled_drivers",
@@ -182,11 +50,11 @@ pub(super) fn remark(key: &Key, specs: &BTreeMap<Key, OptionSpec>) -> Option<Str
             "[{section}] {name} belongs to an older release and is ignored: {instead}"
         ));
     }
-    let ours = specs.keys().any(|(known, _)| known == section) && !SHARED.contains(&section.as_str());
-    let silent = WITHOUT_EFFECT
-        .iter()
-        .any(|(known, names)| known == section && names.contains(&name.as_str()));
-    (ours && !silent)
+    if let Some(why) = without_effect::missed(key) {
+        return Some(format!("[{section}] {name} has no effect here: {why}"));
+    }
+    let ours = specs.keys().any(|(known, _)| known == section);
+    (ours && !without_effect::is_silent(key))
         .then(|| format!("[{section}] {name} is not an option of this release; check its spelling"))
 }
 
@@ -198,20 +66,5 @@ pub(super) fn subject(key: Key) -> Key {
         (key.0, String::new())
     } else {
         key
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_option_is_both_read_and_listed_as_without_effect() {
-        for (section, names) in WITHOUT_EFFECT {
-            for name in *names {
-                let key = ((*section).to_owned(), (*name).to_owned());
-                assert!(!crate::specs().contains_key(&key), "[{section}] {name}");
-            }
-        }
     }
 }

@@ -31,6 +31,7 @@ mod sections;
 mod substitute;
 mod url;
 pub mod value;
+mod without_effect;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

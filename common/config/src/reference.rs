@@ -1,6 +1,7 @@
 //! The list of options for operators, `docs/options.md`, generated from the option table.
 
 use super::option_spec::DefaultText;
+use super::without_effect::{MISSED, WITHOUT_EFFECT};
 use super::{Declared, all_sections};
 
 /// The text of `docs/options.md`: the options of every section, those of engines too, as Markdown tables.
@@ -36,7 +37,26 @@ pub fn reference(declared: &[Declared]) -> String {
             ));
         }
     }
+    without_effect(&mut out);
     out
+}
+
+/// What files may have all the same.
+fn without_effect(out: &mut String) {
+    out.push_str(
+        "\n## Accepted without effect\n\nOptions of Magnum and of its libraries that change nothing here. The file may be \
+         shared with Python\nprocesses, so nothing is said of them, unless somebody may rely on one: then a warning says why. \
+         Any other\nname in a section of this page is warned about as a mistake.\n\n\
+         | Section | Options |\n|---|---|\n",
+    );
+    for (section, names) in WITHOUT_EFFECT {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        out.push_str(&format!("| `[{section}]` | {} |\n", names.join(", ")));
+    }
+    out.push_str("\n| With a warning | Why |\n|---|---|\n");
+    for (section, name, why) in MISSED {
+        out.push_str(&format!("| `[{section}] {name}` | {} |\n", cell(why)));
+    }
 }
 
 fn words(text: &str) -> String {

@@ -241,6 +241,62 @@ fn unknown_options_are_warned_about_once_and_only_in_our_sections() {
 }
 
 #[test]
+fn an_unknown_name_in_a_section_about_security_is_warned_about() {
+    let found = warnings(
+        "[keystone_authtoken]\nservice_token_role_required = true\nauth_version = v3\n[keystone_auth]\ncafiles = /x\n\
+         [barbican_client]\ninsecure = true\nendpoint = internal\n[ssl]\nciphers = HIGH\nca_file = /x\n",
+    );
+    let begins = [
+        ":2: [keystone_authtoken] service_token_role_required is not an option",
+        ":5: [keystone_auth] cafiles is not an option",
+        ":8: [barbican_client] endpoint is not an option",
+        ":10: section [ssl] belongs to an older release and is ignored: TLS of the API",
+    ];
+    assert_eq!(found.len(), begins.len(), "{found:#?}");
+    for (line, begin) in found.iter().zip(begins) {
+        assert!(line.starts_with(begin), "{line}");
+    }
+}
+
+#[test]
+fn an_option_without_effect_that_somebody_may_rely_on_is_warned_about() {
+    let found = warnings(
+        "[DEFAULT]\nlog_config_append = /x\nlog_color = true\n[database]\nslave_connection = mysql://x\n\
+         [oslo_messaging_rabbit]\nssl_version = TLSv1_2\nssl_enforce_fips_mode = true\n",
+    );
+    assert_eq!(found.len(), 4, "{found:#?}");
+    assert_eq!(
+        found[1],
+        ":5: [database] slave_connection has no effect here: everything is read from [database] connection"
+    );
+    assert!(found.iter().all(|line| line.contains(" has no effect here: ")));
+}
+
+#[test]
+fn values_that_magnum_takes_do_not_keep_a_program_from_starting() {
+    let settings = settings(
+        "[kubernetes]\nhealth_polling_interval = -1\n[quotas]\nmax_clusters_per_project = -1\n\
+         [cluster]\npre_delete_lb_timeout = -1\n",
+    );
+    assert_eq!(settings.kubernetes.health_polling_interval, None);
+    // Magnum compares the count with it, so that no cluster is below the limit.
+    assert_eq!(settings.quotas.max_clusters_per_project, 0);
+    assert_eq!(settings.cluster.pre_delete_lb_timeout, -1);
+}
+
+#[test]
+fn a_certificate_manager_of_a_python_package_is_refused_with_the_way_out() {
+    let problems = problems("[certificates]\ncert_manager_type = vault\n");
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    assert!(
+        problems[0].contains(
+            "\"vault\" is not one of: barbican, x509keypair, local; certificate managers of Python"
+        ),
+        "{problems:#?}"
+    );
+}
+
+#[test]
 fn repeated_keys_add_up_only_for_repeatable_options() {
     let settings = settings(
         "[oslo_messaging_notifications]\ndriver = log\ndriver = messagingv2\ntopics = a\ntopics = b,\n  c\n\

@@ -20,7 +20,7 @@ pub(crate) use keywords::keywords;
 pub use keywords::{Choice, Keyword};
 pub use network::{BrokerUrl, DatabaseUrl, HttpUrl, Ip, Listen, Network};
 pub(super) use numbers::processors;
-pub use numbers::{Bool, Days, Float, Int, Interval, Minutes, Seconds, SecondsMinMillis, Threads};
+pub use numbers::{Bool, Count, Days, Float, Int, Interval, Minutes, Seconds, SecondsMinMillis, Threads};
 pub use texts::{Name, Password, Path, SearchPath, Text};
 
 /// One written form of values of type `T`.

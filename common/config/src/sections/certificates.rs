@@ -15,6 +15,8 @@ keywords! {
         /// Files below `storage_path`.
         Local = "local",
     }
+    "; certificate managers of Python packages (entry points of magnum.cert_manager.backend) cannot be loaded here: keep \
+     to Python conductors, or move the certificates to one of these"
 }
 
 impl CertManagerType {

@@ -8,11 +8,13 @@ use crate::schema::section;
 section! {
     /// Defaults for clusters.
     ClusterSection "cluster" {
-        /// Cache directory for client keys. No cache is used if it does not exist.
+        /// Cache directory for client keys. No cache is used if it does not exist. Without effect here: read by Python
+        /// drivers.
         temp_cache_dir: PathBuf as Path = PathBuf::from("/var/lib/magnum/certificate-cache"),
             was [("bay", "temp_cache_dir")];
-        /// Time limit, in seconds, for a cluster's load balancers to disappear before the cluster is deleted.
-        pre_delete_lb_timeout: Duration as Seconds = Duration::from_secs(60);
+        /// Time limit, in seconds, for a cluster's load balancers to disappear before the cluster is deleted. Without effect
+        /// here: read by Python drivers.
+        pre_delete_lb_timeout: i64 as Int = 60;
     }
 }
 
@@ -34,7 +36,8 @@ section! {
     KubernetesSection "kubernetes" {
         /// Interval between health checks of a cluster, in seconds. 0 or less: no health checks.
         health_polling_interval: Option<Duration> as Interval = Some(Duration::from_secs(60));
-        /// File with the default policy of the Keystone authentication webhook in clusters.
+        /// File with the default policy of the Keystone authentication webhook in clusters. Without effect here: read by
+        /// Python drivers.
         keystone_auth_default_policy: PathBuf as Path =
             PathBuf::from("/etc/magnum/keystone_auth_default_policy.json");
     }
@@ -43,8 +46,8 @@ section! {
 section! {
     /// Defaults for projects that have no quota of their own.
     QuotasSection "quotas" {
-        /// Maximum number of clusters per project.
-        max_clusters_per_project: u32 as Int<0, 2_147_483_647> = 20;
+        /// Maximum number of clusters per project. 0 or less: none, as in Magnum; there is no value for no limit.
+        max_clusters_per_project: u32 as Count = 20;
         /// Lifetime, in seconds, of a quota reservation for a pending create. Set it to at least the time that a
         /// request may wait in the queue while no conductor runs.
         reservation_timeout: Duration as SecondsMinMillis<1000> = Duration::from_secs(24 * 3600), ours true;
@@ -54,11 +57,14 @@ section! {
 section! {
     /// Defaults for volumes of nodes.
     CinderSection "cinder" {
-        /// Volume type for container storage. Empty: Cinder's default.
+        /// Volume type for container storage. Empty: Cinder's default. Without effect here: read by Python
+        /// drivers.
         default_docker_volume_type: String as Text = String::new();
-        /// Volume type for etcd storage. Empty: Cinder's default.
+        /// Volume type for etcd storage. Empty: Cinder's default. Without effect here: read by Python
+        /// drivers.
         default_etcd_volume_type: String as Text = String::new();
-        /// Volume type for boot volumes. Empty: Cinder's default.
+        /// Volume type for boot volumes. Empty: Cinder's default. Without effect here: read by Python
+        /// drivers.
         default_boot_volume_type: String as Text = String::new();
         /// Size of boot volumes, in GB. 0: nodes boot from the image without a volume.
         default_boot_volume_size: u32 as Int<0, 2_147_483_647> = 0;

@@ -6,6 +6,8 @@ use super::Codec;
 pub trait Keyword: Sized + Copy + 'static {
     /// Every value with its word.
     const WORDS: &'static [(Self, &'static str)];
+    /// What to say of any other word, besides which there are.
+    const ADVICE: &'static str = "";
     /// The value's word.
     fn word(self) -> &'static str;
 }
@@ -28,12 +30,13 @@ impl<T: Keyword> Codec<T> for Choice {
             .map(|(value, _)| *value)
             .ok_or_else(|| {
                 format!(
-                    "{text:?} is not one of: {}",
+                    "{text:?} is not one of: {}{}",
                     T::WORDS
                         .iter()
                         .map(|(_, word)| *word)
                         .collect::<Vec<_>>()
-                        .join(", ")
+                        .join(", "),
+                    T::ADVICE
                 )
             })
     }
@@ -42,9 +45,9 @@ impl<T: Keyword> Codec<T> for Choice {
     }
 }
 
-/// Declares an enum for [`Choice`]: each variant with its word in the file.
+/// Declares an enum for [`Choice`]: each variant with its word in the file; behind them, what to say of other words.
 macro_rules! keywords {
-    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)* }) => {
+    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)* } $($advice:literal)?) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $name {
@@ -53,6 +56,7 @@ macro_rules! keywords {
 
         impl $crate::value::Keyword for $name {
             const WORDS: &'static [(Self, &'static str)] = &[$((Self::$variant, $word),)*];
+            $(const ADVICE: &'static str = $advice;)?
             fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*

@@ -53,6 +53,23 @@ impl<T: TryFrom<i64> + Display, const MIN: i64, const MAX: i64> Codec<T> for Int
     }
 }
 
+/// How many there may be; Magnum takes what is below 0 for it, too, and then there may be none.
+pub struct Count;
+
+impl Codec<u32> for Count {
+    const EMPTY_IS_UNSET: bool = true;
+    fn form() -> String {
+        "integer".into()
+    }
+    fn parse(text: &str) -> Result<u32, String> {
+        let number = <Int as Codec<i64>>::parse(text)?;
+        u32::try_from(number.max(0)).map_err(|_| format!("{number} is out of range"))
+    }
+    fn show(value: &u32) -> Option<String> {
+        Some(value.to_string())
+    }
+}
+
 /// A number of threads; 0 means one per processor.
 pub struct Threads;
 
