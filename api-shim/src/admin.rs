@@ -14,12 +14,14 @@ mod ui;
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use magnum_rpc::Health as BrokerHealth;
+use magnum_service::AdminHosts;
 use serde_json::json;
 
 use self::services::Services;
@@ -47,6 +49,21 @@ pub fn routes(admin: Admin) -> Router {
         .route("/metrics", get(metrics))
         .merge(ui::routes())
         .with_state(admin)
+}
+
+/// Refuses requests under a name that may be a stranger's ([`AdminHosts`]).
+pub async fn only_known_hosts(
+    State(hosts): State<Arc<AdminHosts>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let header = request.headers().get(header::HOST);
+    // One that is no text is nobody's name.
+    if hosts.allow(header.map(|name| name.to_str().unwrap_or_default())) {
+        return next.run(request).await;
+    }
+    let advice = "this name is not one of the admin interface: [api] admin_hosts lists them\n";
+    (StatusCode::MISDIRECTED_REQUEST, advice).into_response()
 }
 
 /// Whether requests would succeed now.

@@ -20,6 +20,7 @@
 //! Not guaranteed: that a certificate can be withdrawn before it expires. Magnum has no revocation either.
 
 pub mod authority;
+mod cost;
 mod error;
 pub mod extensions;
 pub mod key;

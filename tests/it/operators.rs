@@ -7,12 +7,14 @@
 //! | [`queries`] | a page of it costs the same queries, however much it shows |
 //! | `operations_list` | `operations list` shows those that are meant, and goes on |
 //! | [`ui`] | `/ui` shows it to people, in a real browser, whatever names and reasons hold |
+//! | `admin_ports` | the admin ports answer under their own names only, and nobody keeps their connections |
 //! | `config_dialect` | our configuration is read as the real oslo.config reads it |
 //! | `documents` | every command in a document works |
 //! | `doctor` | `magnum-conductor doctor` names what is stuck, why, and what to do |
 //! | `drivers` | `magnum-driver-manage`: a new driver, mistakes told by line, the list |
 //! | `status_command` | `magnum-status upgrade check` says what is broken |
 
+mod admin_ports;
 mod config_dialect;
 mod doctor;
 mod documents;

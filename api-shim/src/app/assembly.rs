@@ -13,6 +13,7 @@ use magnum_config::{HealthcheckSection, Settings};
 use magnum_db::Database;
 use magnum_drivers::api_exchange::CallTimes;
 use magnum_rpc::Transport;
+use magnum_service::AdminHosts;
 use tower::util::{MapRequestLayer, MapResponseLayer};
 use tower::{Layer as _, Service, ServiceBuilder};
 
@@ -133,7 +134,9 @@ pub(super) fn admin_service(
         broker: Arc::clone(&probes.broker),
         services: Arc::new(Services::new(settings, app, Arc::clone(&probes.database))),
     };
+    let hosts = AdminHosts::new(&settings.default.host, &settings.api.admin_hosts);
     ServiceBuilder::new()
+        .layer(from_fn_with_state(Arc::new(hosts), admin::only_known_hosts))
         .layer(from_fn_with_state(health, health::answer))
         .service(admin::routes(admin))
 }

@@ -13,10 +13,12 @@
 
 pub mod systemd;
 
+mod admin_hosts;
 mod process_report;
 mod signals;
 mod start_report;
 
+pub use self::admin_hosts::AdminHosts;
 pub use self::process_report::ProcessReport;
 pub use self::signals::{Asked, SignalError, Signals};
 pub use self::start_report::StartReport;

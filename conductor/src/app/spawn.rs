@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use magnum_config::Settings;
 use magnum_rpc::{Addressing, Transport, new_server_id};
 use magnum_rpc_server::RpcServer;
+use magnum_service::AdminHosts;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +37,7 @@ pub(super) async fn all(
     let mut parts = Parts::default();
     let is_consuming = Arc::new(AtomicBool::new(false));
     let used = UtilisationFigures::default();
-    admin_interface(&mut parts, resources, &is_consuming, &used);
+    admin_interface(&mut parts, settings, resources, &is_consuming, &used);
     announcements(&mut parts, settings, resources).await?;
     let Handles {
         services,
@@ -66,6 +67,7 @@ pub(super) async fn all(
 
 fn admin_interface(
     parts: &mut Parts,
+    settings: &Settings,
     resources: &mut Resources,
     is_consuming: &Arc<AtomicBool>,
     used: &UtilisationFigures,
@@ -77,7 +79,10 @@ fn admin_interface(
             consuming: Arc::clone(is_consuming),
             used: used.clone(),
         };
-        parts.spawn("admin interface", |stop| http::serve(listener, readiness, stop));
+        let hosts = AdminHosts::new(&settings.default.host, &settings.conductor.admin_hosts);
+        parts.spawn("admin interface", |stop| {
+            http::serve(listener, hosts, readiness, stop)
+        });
     }
 }
 

@@ -24,7 +24,7 @@ use spki::{AlgorithmIdentifierRef, SubjectPublicKeyInfoRef};
 
 use zeroize::Zeroizing;
 
-use super::pem;
+use super::{cost, pem};
 
 pub(super) const RSA_ENCRYPTION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 pub(super) const SHA256_WITH_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.11");
@@ -93,6 +93,9 @@ pub enum KeyError {
     /// The passphrase is another one.
     #[error("the stored private key does not open with the passphrase beside it")]
     Passphrase,
+    /// It asks for more work than any key is worth.
+    #[error("the stored private key is not opened: it asks for {0}")]
+    Costly(String),
     /// An algorithm that we cannot sign with.
     #[error("the stored private key is neither RSA nor on the curves P-256 and P-384")]
     Algorithm,
@@ -170,11 +173,7 @@ impl PrivateKey {
             ENCRYPTED => {
                 let sealed =
                     EncryptedPrivateKeyInfo::try_from(der.as_slice()).map_err(|error| unreadable(&error))?;
-                let passphrase = passphrase.ok_or(KeyError::Passphrase)?;
-                let opened = sealed
-                    .decrypt(latin1(passphrase.expose()))
-                    .map_err(|_| KeyError::Passphrase)?;
-                Self::from_pkcs8(opened.as_bytes())
+                Self::from_pkcs8(decrypted(&sealed, passphrase)?.as_bytes())
             }
             PLAIN => Self::from_pkcs8(&der),
             _ => RsaKeyPair::from_der(&der)
@@ -298,11 +297,19 @@ pub fn opened(text: &Secret, passphrase: Option<&Secret>) -> Result<Secret, KeyE
         return Ok(Secret::new(pem::encode(label, &der)));
     }
     let sealed = EncryptedPrivateKeyInfo::try_from(der.as_slice()).map_err(|error| unreadable(&error))?;
-    let passphrase = passphrase.ok_or(KeyError::Passphrase)?;
-    let opened = sealed
-        .decrypt(latin1(passphrase.expose()))
-        .map_err(|_| KeyError::Passphrase)?;
+    let opened = decrypted(&sealed, passphrase)?;
     Ok(Secret::new(pem::encode(PLAIN, opened.as_bytes())))
+}
+
+fn decrypted(
+    sealed: &EncryptedPrivateKeyInfo<'_>,
+    passphrase: Option<&Secret>,
+) -> Result<SecretDocument, KeyError> {
+    let passphrase = passphrase.ok_or(KeyError::Passphrase)?;
+    cost::check(&sealed.encryption_algorithm)?;
+    sealed
+        .decrypt(latin1(passphrase.expose()))
+        .map_err(|_| KeyError::Passphrase)
 }
 
 /// 24 characters of base32, 120 random bits, in lower case as Magnum's are (which have 60 bits).
@@ -328,6 +335,9 @@ fn latin1(text: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use pkcs8::pkcs5::EncryptionScheme;
+    use pkcs8::pkcs5::pbes2::{Kdf, Pbkdf2Params, ScryptParams};
+
     use super::*;
 
     #[test]
@@ -354,6 +364,58 @@ mod tests {
                 let refused = PrivateKey::from_pem(&text, wrong).unwrap_err();
                 assert!(matches!(refused, KeyError::Passphrase), "{refused}");
             }
+        }
+    }
+
+    #[test]
+    fn a_key_that_asks_for_too_much_work_is_not_opened() {
+        let key = PrivateKey::generate(KeyKind::EcdsaP256).unwrap();
+        let (text, passphrase) = key.to_encrypted_pem().unwrap();
+        let (_, der) = pem::decode(text.expose(), &[ENCRYPTED]).unwrap();
+        let costly = |kdf| {
+            let mut sealed = EncryptedPrivateKeyInfo::try_from(der.as_slice()).unwrap();
+            if let EncryptionScheme::Pbes2(parameters) = &mut sealed.encryption_algorithm {
+                parameters.kdf = kdf;
+            }
+            let text = Secret::new(pem::encode(ENCRYPTED, &sealed.to_der().unwrap()));
+            [
+                PrivateKey::from_pem(&text, Some(&passphrase)).err(),
+                opened(&text, Some(&passphrase)).err(),
+            ]
+        };
+        let rounds = |rounds| Kdf::from(Pbkdf2Params::hmac_with_sha256(rounds, b"saltsalt").unwrap());
+        let scrypt = |cost_parameter, block_size, parallelization| {
+            Kdf::from(ScryptParams {
+                salt: b"saltsalt",
+                cost_parameter,
+                block_size,
+                parallelization,
+                key_length: None,
+            })
+        };
+        for kdf in [
+            rounds(2_000_001),
+            scrypt(1 << 17, 8, 1),
+            scrypt(2, 8, 17),
+            scrypt(1 << 40, 8, 1),
+        ] {
+            let refused = costly(kdf);
+            assert!(
+                refused
+                    .iter()
+                    .all(|error| matches!(error, Some(KeyError::Costly(_)))),
+                "{refused:?}"
+            );
+        }
+        // What others use is tried, with the wrong result.
+        for kdf in [rounds(10_000), scrypt(16_384, 8, 1)] {
+            let refused = costly(kdf);
+            assert!(
+                refused
+                    .iter()
+                    .all(|error| matches!(error, Some(KeyError::Passphrase))),
+                "{refused:?}"
+            );
         }
     }
 

@@ -76,5 +76,8 @@ section! {
         /// address:port of the admin interface (/ui, /metrics, health checks), which has no authentication. Empty:
         /// disabled.
         admin_listen: Option<SocketAddr> as Opt<Listen> = None, ours true;
+        /// Names under which the admin interface answers, besides addresses, localhost and `[DEFAULT] host`: a page of a
+        /// stranger in an operator's browser must not reach it under a name of its own.
+        admin_hosts: Vec<String> as List<Name> = Vec::new(), ours true;
     }
 }

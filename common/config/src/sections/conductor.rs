@@ -75,6 +75,8 @@ section! {
         /// address:port of the admin interface (/healthcheck, /readiness, /metrics), which has no authentication.
         /// Empty: disabled.
         admin_listen: Option<SocketAddr> as Opt<Listen> = None, ours true;
+        /// Names under which the admin interface answers, besides addresses, localhost and `[DEFAULT] host`.
+        admin_hosts: Vec<String> as List<Name> = Vec::new(), ours true;
         /// Dead-letter queue: receives messages that cannot be decoded, with the reason. Empty: such messages are
         /// dropped and logged as errors.
         dead_letter_queue: Option<String> as Opt<Name> = Some("magnum-conductor.dead".to_owned()),

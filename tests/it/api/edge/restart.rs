@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use magnum_tests::certificates::Authority;
 use magnum_tests::deployment::{Api, Deployment};
 use magnum_tests::oslo_peer::python;
 use magnum_tests::ports::free_port;
@@ -16,7 +17,11 @@ use magnum_tests::{Backend, wait};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
+
+use super::tls;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -143,12 +148,34 @@ async fn systemds_own_launcher_passes_a_socket_that_is_served() -> Result<()> {
     Ok(())
 }
 
-/// The sample of `deploy/haproxy`, for these servers.
-fn haproxy(port: u16, servers: &[&Api]) -> Result<Launch> {
+/// The sample of `deploy/haproxy`, for these servers: with TLS on one port, without it on another.
+fn haproxy(authority: &Authority, [port, plain]: [u16; 2], servers: &[&Api]) -> Result<Launch> {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/haproxy/haproxy.cfg");
-    let mut text = std::fs::read_to_string(sample)?
-        .replace("bind :9511", &format!("bind 127.0.0.1:{port}"))
-        .replace("inter 2s", "inter 200ms");
+    let folder = run_dir()?.folder("haproxy")?;
+    let (signed, pem) = (
+        authority.sign("haproxy", "IP:127.0.0.1")?,
+        folder.join("magnum.pem"),
+    );
+    let both = [signed.certificate, signed.key].map(std::fs::read_to_string);
+    std::fs::write(&pem, both.into_iter().collect::<Result<String, _>>()?)?;
+    let mut text = std::fs::read_to_string(sample)?;
+    for (sampled, ours) in [
+        (
+            "bind :9511 ssl crt /etc/haproxy/magnum.pem",
+            format!(
+                "bind 127.0.0.1:{port} ssl crt {}\n    bind 127.0.0.1:{plain}",
+                pem.display()
+            ),
+        ),
+        ("inter 2s", "inter 200ms".to_owned()),
+        (
+            "timeout http-request 10s",
+            "timeout http-request 500ms".to_owned(),
+        ),
+    ] {
+        ensure!(text.contains(sampled), "the sample has no {sampled:?}");
+        text = text.replace(sampled, &ours);
+    }
     for (number, api) in servers.iter().enumerate() {
         let address = api
             .rest
@@ -159,7 +186,7 @@ fn haproxy(port: u16, servers: &[&Api]) -> Result<Launch> {
         ensure!(text.contains(&sampled), "the sample has no {sampled}");
         text = text.replace(&sampled, address);
     }
-    let file = run_dir()?.folder("haproxy")?.join("haproxy.cfg");
+    let file = folder.join("haproxy.cfg");
     std::fs::write(&file, text)?;
     let program = ["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"]
         .into_iter()
@@ -167,7 +194,28 @@ fn haproxy(port: u16, servers: &[&Api]) -> Result<Launch> {
         .context("haproxy is not installed (tests/run --check says what is missing)")?;
     Ok(Launch::command("haproxy", Command::new(program))
         .args(["-db".as_ref(), "-f".as_ref(), file.as_os_str()])
-        .ready_when(Ready::Http(format!("http://127.0.0.1:{port}/"))))
+        .ready_when(Ready::Http(format!("http://127.0.0.1:{plain}/"))))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn haproxy_speaks_tls_and_does_not_wait_for_half_a_request() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    deployment.set("oslo_middleware", "enable_proxy_headers_parsing", true);
+    let (api, other) = (deployment.api().await?, deployment.api().await?);
+    let (authority, ports) = (Authority::new()?, [free_port()?, free_port()?]);
+    let proxy: Program = haproxy(&authority, ports, &[&api, &other])?.start().await?;
+    let [port, plain] = ports;
+    let seen = tls::ask(&authority, port).await?;
+    ensure!(seen.contains(&format!("https://127.0.0.1:{port}/v1/")), "{seen}");
+    let mut slow = TcpStream::connect(("127.0.0.1", plain)).await?;
+    slow.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n").await?;
+    let mut answer = String::new();
+    tokio::time::timeout(PATIENCE, slow.read_to_string(&mut answer))
+        .await
+        .context("the connection is kept")??;
+    ensure!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    drop((proxy, api, other));
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -176,9 +224,11 @@ async fn an_api_behind_haproxy_stops_under_load_and_no_request_fails() -> Result
     deployment.set("oslo_middleware", "enable_proxy_headers_parsing", true);
     deployment.set("api", "shutdown_delay", 3);
     let (mut first, second) = (deployment.api().await?, deployment.api().await?);
-    let port = free_port()?;
-    let proxy: Program = haproxy(port, &[&first, &second])?.start().await?;
-    let base = format!("http://127.0.0.1:{port}");
+    let ports = [free_port()?, free_port()?];
+    let proxy: Program = haproxy(&Authority::new()?, ports, &[&first, &second])?
+        .start()
+        .await?;
+    let base = format!("http://127.0.0.1:{}", ports[1]);
 
     // Links are those of the outside, whatever a client claims of proxies.
     let request = reqwest::Client::new()

@@ -36,7 +36,7 @@ fn launch(deployment: &Deployment, port: u16, certificate: &Path, key: &Path) ->
 }
 
 /// What `GET /` says to a client that trusts this authority only.
-async fn ask(authority: &Authority, port: u16) -> Result<String> {
+pub(super) async fn ask(authority: &Authority, port: u16) -> Result<String> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(authority.certificate())?)?;
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
