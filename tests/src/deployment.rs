@@ -117,17 +117,26 @@ impl Deployment {
 
     /// A conductor about to be started.
     pub async fn conductor_launch(&self, name: &str) -> Result<Launch> {
+        self.conductor_launch_with(name, |config| config).await
+    }
+
+    /// The same with options of its own.
+    pub async fn conductor_launch_with(
+        &self,
+        name: &str,
+        change: impl FnOnce(ConfigFile) -> ConfigFile,
+    ) -> Result<Launch> {
         let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
-        let config = self
-            .config
-            .clone()
-            .set("DEFAULT", "host", name)
-            .set("conductor", "admin_listen", admin);
+        let config =
+            change(self.config.clone())
+                .set("DEFAULT", "host", name)
+                .set("conductor", "admin_listen", admin);
         let config = config.write(&self.folder.join(format!("{name}.conf")))?;
         let mut launch = Launch::program("magnum-conductor")?
             .config(&config)
             .env("PATH", path_with_python().await?)
             .env("MAGNUM_TEST_RECORD", self.record.folder())
+            .env("MAGNUM_TEST_CONDUCTOR", name)
             .ready_when(Ready::Http(format!("http://{admin}/readiness")));
         for (name, value) in &self.environment {
             launch = launch.env(name, value);

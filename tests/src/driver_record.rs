@@ -45,8 +45,20 @@ pub struct CallLine {
     pub removes: Option<Vec<String>>,
     /// Outcome, at the end.
     pub outcome: Option<String>,
+    /// What it says of its failure, at the end of one that failed.
+    #[serde(default)]
+    pub says: Option<String>,
     /// Process id of the driver.
     pub pid: u32,
+    /// The conductor that called, where it was told its name.
+    #[serde(default)]
+    pub conductor: Option<String>,
+    /// Seconds on the machine's monotonic clock.
+    #[serde(default)]
+    pub at: f64,
+    /// Seconds since 1970.
+    #[serde(default)]
+    pub wall: f64,
 }
 
 impl DriverRecord {
@@ -81,6 +93,21 @@ impl DriverRecord {
     /// Whether the cluster's effect is there.
     pub fn is_built(&self, cluster: &str) -> bool {
         self.folder.join("built").join(cluster).exists()
+    }
+
+    /// The nodes of each cluster whose effect is there.
+    pub fn built(&self) -> Result<BTreeMap<String, i64>> {
+        let mut built = BTreeMap::new();
+        let Ok(folder) = fs::read_dir(self.folder.join("built")) else {
+            return Ok(built);
+        };
+        for mark in folder {
+            let mark = mark?;
+            let nodes = fs::read_to_string(mark.path())?;
+            let cluster = mark.file_name().to_string_lossy().into_owned();
+            built.insert(cluster, nodes.parse().with_context(|| nodes.clone())?);
+        }
+        Ok(built)
     }
 
     /// Lets a call with the behaviour `wait` go on.

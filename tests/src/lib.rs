@@ -28,6 +28,7 @@
 //! | [`process`], [`builders`] | our programs with a written `magnum.conf` |
 //! | [`fake_driver`] | a driver in this process that does what a test says |
 //! | [`deployment`], [`driver_record`], [`rest`] | all of it together, and its witnesses |
+//! | [`checker`] | decides from the outside whether a run kept what was promised |
 //! | [`fuzz`], [`fuzz_seeds`] | what is fuzzed, for any fuzzer; what it begins with |
 //! | [`full_disk`] | a disk that is full on command |
 //! | [`raw_rpc`] | messages byte by byte |
@@ -49,6 +50,7 @@ pub mod builders;
 pub mod capi_deployment;
 pub mod certificates;
 pub mod chaos_proxy;
+pub mod checker;
 pub mod cloud_services;
 pub mod collector;
 pub mod databases;

@@ -30,6 +30,8 @@ pub struct Answer {
     pub status: StatusCode,
     /// Its JSON, null when there is none.
     pub body: Value,
+    /// Its `x-openstack-request-id`.
+    pub request_id: Option<String>,
 }
 
 impl Answer {
@@ -115,13 +117,19 @@ impl Rest {
         }
         let response = request.send().await?;
         let status = response.status();
+        let request_id = response.headers().get("x-openstack-request-id");
+        let request_id = request_id.and_then(|id| id.to_str().ok()).map(str::to_owned);
         let text = response.text().await?;
         let body = if text.is_empty() {
             Value::Null
         } else {
             serde_json::from_str(&text).unwrap_or(Value::String(text))
         };
-        Ok(Answer { status, body })
+        Ok(Answer {
+            status,
+            body,
+            request_id,
+        })
     }
 
     /// GET.

@@ -19,11 +19,12 @@ Label `scripted_<call>` (create, update, delete, resize, upgrade, create_nodegro
     silent             ends well without an answer
 
 Label `scripted_says`: a line for standard error in each call.
+Label `scripted_delay`: seconds that each create, update and delete takes, else MAGNUM_TEST_DELAY.
 
-MAGNUM_TEST_DELAY: seconds that each create, update and delete takes.
+MAGNUM_TEST_CONDUCTOR: who calls, for the record.
 
-Record, in the folder MAGNUM_TEST_RECORD: `calls`, one JSON line when a call begins and one when it ends, and
-`built/<cluster>` while a cluster exists. A lock per cluster shows whether two calls for one cluster ever run
+Record, in the folder MAGNUM_TEST_RECORD: `calls`, one JSON line when a call begins and one when it ends, with both clocks
+and with what it says when it fails, and `built/<cluster>`, with the number of nodes, while a cluster exists. A lock per cluster shows whether two calls for one cluster ever run
 at the same time, whoever makes them: the kernel drops it when its holder dies.
 """
 import fcntl
@@ -38,9 +39,13 @@ RECORD = os.environ['MAGNUM_TEST_RECORD']
 # A random search asks for groups of a thousand million nodes; to name each would take its time.
 MOST_NODES = 1000
 
+# What it says when it fails.
+BUSY = 'the cloud is busy'
+NO_FLAVOR = 'no such flavor: m1.nano'
+
 
 def write(line):
-    text = json.dumps(dict(line, pid=os.getpid(), at=time.monotonic())) + '\n'
+    text = json.dumps(dict(line, pid=os.getpid(), at=time.monotonic(), wall=time.time())) + '\n'
     record = os.open(os.path.join(RECORD, 'calls'), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(record, text.encode())  # one write: lines of several processes do not mix
     os.close(record)
@@ -79,7 +84,7 @@ def main():
         return answer({'result': {'status': 200, 'body': {'query': request['query'], 'token': request['context']['auth_token']}}})
     cluster, operation = request['cluster']['uuid'], request['operation']
     about = {'call': call, 'cluster': cluster, 'operation': operation, 'attempt': request['attempt'],
-             'token': request['context'].get('auth_token'),
+             'conductor': os.environ.get('MAGNUM_TEST_CONDUCTOR'), 'token': request['context'].get('auth_token'),
              'traceparent': os.environ.get('TRACEPARENT'), 'tracestate': os.environ.get('TRACESTATE'),
              'nodes': sum(group['node_count'] for group in request['node_groups']),
              'removes': request.get('nodes_to_remove')}
@@ -103,21 +108,21 @@ def main():
     if says:
         print(says, file=sys.stderr)
     behaviour, _, count = (request['cluster']['labels'].get('scripted_' + call) or 'ok').partition(':')
-    time.sleep(float(os.environ.get('MAGNUM_TEST_DELAY') or 0))
+    time.sleep(float(request['cluster']['labels'].get('scripted_delay') or os.environ.get('MAGNUM_TEST_DELAY') or 0))
     done = {'create': 'CREATE', 'delete': 'DELETE'}.get(call, 'UPDATE')
     status = done + '_COMPLETE'
     if behaviour == 'wait':
         while not os.path.exists(os.path.join(RECORD, 'go-' + cluster)):
             time.sleep(0.02)
     elif behaviour in ('transient', 'exit75') and calls_so_far(call, cluster) <= int(count):
-        write(dict(about, event='end', outcome='transient'))
+        write(dict(about, event='end', outcome='transient', says=BUSY))
         if behaviour == 'exit75':
-            print('the cloud is busy', file=sys.stderr)
+            print(BUSY, file=sys.stderr)
             sys.exit(75)
-        return answer({'error': 'the cloud is busy', 'class': 'transient'})
+        return answer({'error': BUSY, 'class': 'transient'})
     elif behaviour == 'permanent':
-        write(dict(about, event='end', outcome='permanent'))
-        return answer({'error': 'no such flavor: m1.nano', 'class': 'permanent'})
+        write(dict(about, event='end', outcome='permanent', says=NO_FLAVOR))
+        return answer({'error': NO_FLAVOR, 'class': 'permanent'})
     elif behaviour == 'garbage':
         print('Traceback: this is not an answer', flush=True)
         return None
