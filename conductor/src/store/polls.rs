@@ -40,10 +40,13 @@ pub struct Claimed {
     pub operation: Option<OperationId>,
 }
 
-/// No operation is at work on the cluster, or will be soon. One that observes waits for this very poll.
+/// No operation is at work on the cluster, or will be soon. One that observes waits for this very poll, and what is queued
+/// behind it waits for its end: only a delete does not.
 const NO_OPERATION: &str = "NOT EXISTS (SELECT 1 FROM conductor_operation o \
      WHERE o.cluster_uuid = conductor_cluster_poll.cluster_uuid \
-     AND o.state IN ('queued', 'running', 'retrying'))";
+     AND (o.state IN ('running', 'retrying') OR (o.state = 'queued' AND (o.kind = 'cluster_delete' \
+     OR NOT EXISTS (SELECT 1 FROM conductor_operation b \
+     WHERE b.cluster_uuid = o.cluster_uuid AND b.state = 'observing')))))";
 
 /// The cluster is not one that a Python conductor has taken and not yet given to its driver. Until that one returns,
 /// and a stack is written, there may be nothing to see, which a driver that looks would take for a failure. The

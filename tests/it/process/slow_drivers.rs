@@ -65,3 +65,30 @@ async fn a_delete_overtakes_a_create_that_takes_long() -> Result<()> {
     ensure!(!deployment.record.is_built(&cluster));
     deployment.settled(PATIENCE).await.map(drop)
 }
+
+/// What waits for its turn must not keep others from looking at the one before it: each would wait for the other until the
+/// time limit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_is_observed_ends_while_others_wait_behind_it() -> Result<()> {
+    let deployment = Deployment::new(Backend::Mariadb).await?;
+    let _one = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let template = api.rest.create_template("small").await?;
+    // Held at its call, so that the others have come before it is observed.
+    let labels = json!({"scripted_create_nodegroup": "in_progress", "scripted_delay": "2"});
+    let cluster = api.rest.create_cluster(&template, "slow", labels).await?;
+    api.rest
+        .wait_status(&cluster, "CREATE_COMPLETE", PATIENCE)
+        .await?;
+    let groups = format!("/clusters/{cluster}/nodegroups");
+    for name in ["pool-1", "pool-2", "pool-3"] {
+        let body = json!({"name": name, "node_count": 1});
+        drop(api.rest.post(&groups, &body).await?.expect(202)?);
+    }
+    let operations = deployment.settled_with(4, PATIENCE).await?;
+    for operation in &operations {
+        ensure!(operation["state"] == "succeeded", "{operation}");
+    }
+    ensure!(deployment.record.begun("create_nodegroup", &cluster)?.len() == 3);
+    Ok(())
+}
