@@ -38,6 +38,14 @@ const STATED: &[Stated] = &[
     },
     Stated {
         state: "refused",
+        contains: " already exists in the cluster ",
+        holds: |history, operation| {
+            let mut others = history.operations.iter().filter(|one| one.id != operation.id);
+            others.any(|one| one.cluster == operation.cluster && one.kind == operation.kind)
+        },
+    },
+    Stated {
+        state: "refused",
         contains: " could not be found",
         holds: |_, _| true,
     },

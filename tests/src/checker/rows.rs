@@ -134,7 +134,8 @@ impl Subject<'_> {
     }
 }
 
-/// A failure is in the cluster's reason, and on the groups that it was about.
+/// A failure is in the cluster's reason, and on the groups that it was about. An update names none: as in Magnum, only the
+/// cluster shows it.
 fn is_not_marked(last: &Operation, row: &ClusterRow) -> Option<String> {
     let reason = last.reason.as_deref().unwrap_or_default();
     if !row.reason.as_deref().unwrap_or_default().contains(reason) {
@@ -144,8 +145,9 @@ fn is_not_marked(last: &Operation, row: &ClusterRow) -> Option<String> {
     let is_failed = |group: &GroupRow| group.status.ends_with("_FAILED");
     let is_marked = match last.kind.as_str() {
         "cluster_create" => groups.all(is_failed),
-        "cluster_update" | "cluster_resize" | "nodegroup_create" | "nodegroup_update"
-        | "nodegroup_delete" => groups.any(is_failed),
+        "cluster_resize" | "nodegroup_create" | "nodegroup_update" | "nodegroup_delete" => {
+            groups.any(is_failed)
+        }
         _ => true,
     };
     (!is_marked).then(|| format!("its groups do not show the failure: {:?}", row.groups))
