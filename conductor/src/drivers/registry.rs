@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use magnum_config::Declared;
 use magnum_driver_api::{Driver, EngineHost, EngineServices};
@@ -16,8 +16,24 @@ use magnum_telemetry::field;
 /// A cheap handle on the loaded drivers. Calls that run keep the driver they started with.
 #[derive(Clone, Default)]
 pub struct Registry {
-    loaded: Arc<RwLock<Arc<Loaded>>>,
-    announced: Arc<RwLock<Arc<Vec<DriverInfo>>>>,
+    sets: Arc<RwLock<Sets>>,
+}
+
+/// What there is to choose from and to run: `known` is made when one of the others changes, not at each choice.
+#[derive(Default)]
+struct Sets {
+    loaded: Arc<Loaded>,
+    announced: Vec<DriverInfo>,
+    known: Arc<drivers::Registry>,
+}
+
+impl Sets {
+    /// One that is loaded here counts as it is here.
+    fn merge(&mut self) {
+        let mut known = self.loaded.infos.clone();
+        known.extend(self.announced.iter().cloned());
+        self.known = Arc::new(known);
+    }
 }
 
 /// One set of drivers, as it was found.
@@ -137,16 +153,26 @@ fn start_engine(folder: DriverFolder, services: &EngineServices) -> Result<Arc<d
 }
 
 impl Registry {
-    /// What conductors that are alive have announced, this one included, as of the last announcement. A driver is chosen
-    /// from all of it, so that it does not depend on who chooses.
-    pub fn announced(&self) -> Arc<Vec<DriverInfo>> {
-        // Replaced as a whole, never half.
-        Arc::clone(&self.announced.read().unwrap_or_else(PoisonError::into_inner))
+    /// The drivers that are loaded here, and those that conductors that are alive have announced by the last announcement.
+    /// A driver is chosen from all of them, so that it does not depend on who chooses.
+    pub fn known(&self) -> Arc<drivers::Registry> {
+        Arc::clone(&self.read().known)
     }
 
     /// Replaces what is known of the others.
     pub fn set_announced(&self, announced: Vec<DriverInfo>) {
-        *self.announced.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(announced);
+        let mut sets = self.write();
+        sets.announced = announced;
+        sets.merge();
+    }
+
+    // A poisoned lock only means that a holder panicked; each set is replaced as a whole, never half.
+    fn read(&self) -> RwLockReadGuard<'_, Sets> {
+        self.sets.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Sets> {
+        self.sets.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A registry of exactly these drivers: for tests and in-process use.
@@ -163,7 +189,7 @@ impl Registry {
 
     /// The set as it is now.
     pub fn current(&self) -> Arc<Loaded> {
-        Arc::clone(&self.loaded.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.read().loaded)
     }
 
     /// Swaps the whole set, and logs what is new, gone or broken.
@@ -178,8 +204,11 @@ impl Registry {
         }
         let before = self.current();
         let (new, gone) = (added(&before, &loaded), added(&loaded, &before));
-        // A poisoned lock only means that a holder panicked; the value is replaced as a whole, never half.
-        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(loaded);
+        {
+            let mut sets = self.write();
+            sets.loaded = Arc::new(loaded);
+            sets.merge();
+        }
         tracing::info!(?new, ?gone, "drivers are loaded");
     }
 }

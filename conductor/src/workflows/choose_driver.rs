@@ -148,11 +148,10 @@ impl DriverSource for LoadedDrivers {
     }
 
     fn choose(&self, template: &ClusterTemplate, wanted: Wanted) -> Result<DriverRef, Fault> {
-        let mut all = self.registry.current().infos().clone();
-        all.extend(self.registry.announced().iter().cloned());
+        let known = self.registry.known();
         let info = match wanted {
-            Wanted::New => resolve_stored(template, None, &self.rules, &all)?.driver,
-            Wanted::Existing => for_unrecorded_cluster(template, &self.rules, &all)?.clone(),
+            Wanted::New => resolve_stored(template, None, &self.rules, &known)?.driver,
+            Wanted::Existing => for_unrecorded_cluster(template, &self.rules, &known)?.clone(),
         };
         Ok(DriverRef {
             name: info.name,
