@@ -28,6 +28,7 @@ use tracing::{Instrument as _, Span};
 use super::crash_point::{self, CrashPoint};
 use super::finish;
 use super::hold;
+use super::journal::fenced::TryAgain;
 use super::journal::{JournalError, Operation, OperationRow, UNKNOWN_PATIENCE, Unreadable, fenced};
 use super::keeper::LeaseKeeper;
 use super::lease::{self, Lease};
@@ -401,7 +402,8 @@ impl Run {
                 // What is claimed is told by the operation's row, which may be older than the cluster's driver.
                 fenced::set_driver(conn, lease, wanted)?;
             }
-            fenced::leave_to_others(conn, lease, operation.step, TAKE_OVER, &reason)?;
+            let step = operation.step;
+            fenced::retry_later(conn, lease, step, TAKE_OVER, TryAgain::NotHere, &reason)?;
             Ok(State::Retrying)
         })
         .await
@@ -432,14 +434,13 @@ impl Run {
                 if lease::fence(conn, lease)?.stop_requested {
                     return finish::stopped(conn, lease, operation);
                 }
-                fenced::retry_later(
-                    conn,
-                    lease,
-                    operation.step,
-                    *delay,
-                    panicked,
-                    failure.reason.whole(),
-                )?;
+                let why = if panicked {
+                    TryAgain::Panicked
+                } else {
+                    TryAgain::Failed
+                };
+                let reason = failure.reason.whole();
+                fenced::retry_later(conn, lease, operation.step, *delay, why, reason)?;
                 Ok(State::Retrying)
             }
             Decision::GiveUp(reason) => {

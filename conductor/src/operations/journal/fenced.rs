@@ -119,8 +119,19 @@ pub fn progress(conn: &mut AnyConnection, lease: &Lease, text: &str) -> Result<(
         .execute(conn)?)
 }
 
-/// A failed step to be tried again after `delay`. The whole `reason`: while an operation is open, administrators read it
-/// and nobody else.
+/// Why a step is to be tried again, and with it what counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TryAgain {
+    /// It failed: one failure more.
+    Failed,
+    /// It panicked: one failure more, and a panic among the events.
+    Panicked,
+    /// This conductor cannot do it, another one may: not even the claim counts.
+    NotHere,
+}
+
+/// A step to be tried again after `delay`, by whoever claims it then. The whole `reason`: while an operation is open,
+/// administrators read it and nobody else.
 ///
 /// # Errors
 /// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
@@ -129,53 +140,27 @@ pub fn retry_later(
     lease: &Lease,
     step: Step,
     delay: Duration,
-    panicked: bool,
+    why: TryAgain,
     reason: &str,
 ) -> Result<(), JournalError> {
+    let (failures, claims, kind) = match why {
+        TryAgain::Failed => (1, 0, EventKind::Failed),
+        TryAgain::Panicked => (1, 0, EventKind::Panicked),
+        TryAgain::NotHere => (0, 1, EventKind::Released),
+    };
     let at = db::now_plus_ms_expr(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4));
     one(diesel::update(held!(lease))
         .set((
             op::state.eq(State::Retrying.as_str()),
-            op::failures.eq(op::failures + 1),
+            op::failures.eq(op::failures + failures),
+            op::attempts.eq(op::attempts - claims),
             op::next_attempt_ms.eq(at.nullable()),
             op::owner.eq(None::<String>),
             op::lease_expires_ms.eq(None::<i64>),
             op::reason.eq(Some(clip(reason))),
         ))
         .execute(conn)?)?;
-    let mut event = lease.event(if panicked {
-        EventKind::Panicked
-    } else {
-        EventKind::Failed
-    });
-    event.step = Some(step.as_str());
-    event.detail = Some(clip(reason));
-    append(conn, &event)
-}
-
-/// A step that this conductor cannot do, for another one after `delay`. The claim is not counted.
-///
-/// # Errors
-/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
-pub fn leave_to_others(
-    conn: &mut AnyConnection,
-    lease: &Lease,
-    step: Step,
-    delay: Duration,
-    reason: &str,
-) -> Result<(), JournalError> {
-    let at = db::now_plus_ms_expr(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4));
-    one(diesel::update(held!(lease))
-        .set((
-            op::state.eq(State::Retrying.as_str()),
-            op::attempts.eq(op::attempts - 1),
-            op::next_attempt_ms.eq(at.nullable()),
-            op::owner.eq(None::<String>),
-            op::lease_expires_ms.eq(None::<i64>),
-            op::reason.eq(Some(clip(reason))),
-        ))
-        .execute(conn)?)?;
-    let mut event = lease.event(EventKind::Released);
+    let mut event = lease.event(kind);
     event.step = Some(step.as_str());
     event.detail = Some(clip(reason));
     append(conn, &event)
