@@ -30,6 +30,7 @@
 //! | [`deployment`], [`driver_record`], [`rest`] | all of it together, and its witnesses |
 //! | [`checker`] | decides from the outside whether a run kept what was promised |
 //! | [`fuzz`], [`fuzz_seeds`] | what is fuzzed, for any fuzzer; what it begins with |
+//! | [`files`] | folders that a test copies |
 //! | [`full_disk`] | a disk that is full on command |
 //! | [`raw_rpc`] | messages byte by byte |
 //! | [`oslo_peer`] | Python peers, driven by JSON lines |
@@ -58,6 +59,7 @@ pub mod deployment;
 pub mod driver_record;
 pub mod etcd_discovery;
 pub mod fake_driver;
+pub mod files;
 pub mod full_disk;
 pub mod fuzz;
 pub mod fuzz_seeds;

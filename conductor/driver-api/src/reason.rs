@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_without_a_choice_is_what_tenants_may_read() {
+    fn display_writes_what_tenants_may_read() {
         let reason = Reason::internal("the store is away", "/var/lib/magnum: no space").and(" (twice)");
         assert_eq!(reason.to_string(), "the store is away (twice)");
         assert_eq!(reason.told(), "the store is away (twice)");

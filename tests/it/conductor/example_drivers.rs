@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_tests::deployment::Deployment;
+use magnum_tests::files::copy_folder;
 use magnum_tests::oslo_peer::tool;
 use magnum_tests::{Backend, wait};
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ fn install(deployment: &mut Deployment, name: &str, changes: &[(&str, String)]) 
         .join(name);
     let path = deployment.folder.join("drivers");
     let to = path.join(name);
-    copy(&from, &to)?;
+    copy_folder(&from, &to)?;
     let mut manifest = fs::read_to_string(from.join("driver.toml"))?;
     for (line, changed) in changes {
         ensure!(manifest.contains(line), "driver.toml has no `{line}` any more");
@@ -39,20 +40,6 @@ fn install(deployment: &mut Deployment, name: &str, changes: &[(&str, String)]) 
     deployment.set("drivers", "driver_path", path.display());
     deployment.set("drivers", "enabled_beta_drivers", name);
     Ok(to)
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let (entry, target) = (entry?, to.to_owned());
-        let target = target.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
 
 /// Builds a cluster, resizes it and takes it away; `nodes` counts what exists after each step.

@@ -3,38 +3,23 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_tests::Backend;
 use magnum_tests::deployment::{self, Deployment};
+use magnum_tests::files::copy_folder;
 use serde_json::json;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 const CREATES: usize = 40;
-
-/// Copies the drivers to `folder`, where one conductor finds them.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), &target)?;
-        }
-    }
-    Ok(())
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conductor_that_cannot_run_the_driver_fails_nothing() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Mariadb).await?;
     deployment.set("quotas", "max_clusters_per_project", CREATES);
     let folder = deployment.folder.join("broken-drivers");
-    copy(&deployment::drivers(), &folder)?;
+    copy_folder(&deployment::drivers(), &folder)?;
     let launch = deployment.conductor_launch("broken").await?;
     let broken = launch.env("OS_DRIVERS__DRIVER_PATH", &folder).start().await?;
     let program = folder.join("scripted").join("driver.py");

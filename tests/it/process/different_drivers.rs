@@ -26,7 +26,7 @@ fn driver_for(os: &str, folder: &Path) -> Result<PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_claims_a_request_does_not_decide_by_which_driver_it_is_carried_out() -> Result<()> {
+async fn the_driver_is_the_same_whichever_conductor_claims_the_request() -> Result<()> {
     let deployment = Deployment::new(Backend::Mariadb).await?;
     let mut conductors = Vec::new();
     for os in ["flatcar", "ubuntu"] {

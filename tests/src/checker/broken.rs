@@ -367,7 +367,7 @@ fn a_sound_history_passes() {
 }
 
 #[test]
-fn whatever_is_broken_is_noticed_by_its_rule_and_named() {
+fn each_broken_promise_is_reported_by_its_rule() {
     for (what, rule, named, breaks) in BREAKAGES {
         let mut history = sound();
         breaks(&mut history);
@@ -380,7 +380,7 @@ fn whatever_is_broken_is_noticed_by_its_rule_and_named() {
 }
 
 #[test]
-fn what_a_client_could_not_hear_may_have_happened_once() {
+fn an_unanswered_request_is_expected_at_most_once() {
     let mut history = sound();
     history.told[3].heard = Heard::Nothing;
     history.told[3].id = None;

@@ -15,6 +15,7 @@ use magnum_driver_api::{
     Clock, Cloud, Driver, EngineOptions, EngineServices, GuardProgram, NoCertificates, NoTrusts,
     RandomSource, Shared,
 };
+use magnum_tests::files::copy_folder;
 use magnum_tests::oslo_peer::tool;
 use magnum_tests::process::built;
 use magnum_tests::run_dir::run_dir;
@@ -58,7 +59,7 @@ impl Shipped {
         let shipped = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../deploy/drivers")
             .join(name);
-        copy(&shipped, &folder.join("drivers").join(name))?;
+        copy_folder(&shipped, &folder.join("drivers").join(name))?;
         let subject = Self {
             name,
             folder,
@@ -105,20 +106,6 @@ impl Shipped {
     fn of(&self, cluster: &ClusterUuid) -> PathBuf {
         self.built().join(self.clusters).join(cluster.as_str())
     }
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
 
 /// Every file below `folder` with its content, by its path.

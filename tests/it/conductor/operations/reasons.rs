@@ -59,7 +59,7 @@ on_every_database! {
         world.nothing_is_open().await;
     }
 
-    async fn what_an_engine_finds_out_about_its_host_is_for_administrators(database: TestDatabase) {
+    async fn tenants_do_not_read_paths_of_the_conductors_host(database: TestDatabase) {
         let world = World::new(&database).await;
         let reason = Reason::internal("The conductor cannot start the driver", "/opt/drivers/disk: no such file");
         for _ in 0..4 {

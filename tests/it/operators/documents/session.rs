@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use magnum_tests::builders::ConfigFile;
+use magnum_tests::files::copy_folder;
 use magnum_tests::ports::free_port;
 use magnum_tests::process::{Launch, Program, Ready, built};
 use magnum_tests::python_plugin;
@@ -78,7 +79,7 @@ impl Session {
             .write(&folder.join("home/.magnum/magnum.conf"))?;
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
         // What commands write to is a copy, what they only read is the checkout's own.
-        copy(&sources.join("deploy"), &checkout.join("deploy"))?;
+        copy_folder(&sources.join("deploy"), &checkout.join("deploy"))?;
         for read in [
             "Cargo.toml",
             "Cargo.lock",
@@ -237,18 +238,4 @@ fn is_like(shown: &str, printed: &str) -> bool {
         Some((start, _)) => printed.starts_with(start),
         None => printed.trim_end() == shown.trim_end(),
     }
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }

@@ -29,8 +29,6 @@ impl Rows {
     /// Adds another cluster of the same template, in progress and due. Its health is never due: on a busy machine the look
     /// at it would be among the effects of the next case.
     pub async fn put_marker(&self, db: &Database) -> Result<()> {
-        use schema::conductor_cluster_health::dsl as health;
-        use schema::conductor_cluster_poll::dsl as poll;
         let mut marker = Cluster::new(MARKER.into(), TEMPLATE.into());
         marker.name = Some("marker".to_owned());
         marker.project_id = Some(PROJECT.to_owned());
@@ -39,24 +37,7 @@ impl Rows {
         marker.labels = self.cluster.labels.clone();
         marker.status = Some(ClusterStatus::UpdateInProgress);
         let written = db.transaction(move |conn| {
-            let row = (
-                poll::cluster_uuid.eq(MARKER),
-                poll::lease_epoch.eq(0_i64),
-                poll::next_poll_ms.eq(0_i64),
-                poll::failures.eq(0),
-            );
-            diesel::insert_into(poll::conductor_cluster_poll)
-                .values(row)
-                .execute(conn)?;
-            let row = (
-                health::cluster_uuid.eq(MARKER),
-                health::lease_epoch.eq(0_i64),
-                health::next_poll_ms.eq(FAR),
-                health::failures.eq(0),
-            );
-            diesel::insert_into(health::conductor_cluster_health)
-                .values(row)
-                .execute(conn)?;
+            set_times(conn, MARKER, 0, FAR)?;
             marker.insert(conn)
         });
         ensure!(written.await?, "there is another one already");
@@ -107,18 +88,21 @@ pub async fn marker_is_seen(db: &Database) -> Result<bool> {
 
 /// Sets the times of the next looks and keeps the numbers of the last ones.
 pub fn schedule(conn: &mut AnyConnection, look: Look) -> Result<(), DbError> {
+    let due = |when| if look == when { 0 } else { FAR };
+    set_times(conn, CLUSTER, due(Look::AtStatus), due(Look::AtHealth))
+}
+
+fn set_times(conn: &mut AnyConnection, cluster: &str, at_status: i64, at_health: i64) -> Result<(), DbError> {
     use schema::conductor_cluster_health::dsl as health;
     use schema::conductor_cluster_poll::dsl as poll;
-    let due = |when| if look == when { 0 } else { FAR };
-    let (at_status, at_health) = (due(Look::AtStatus), due(Look::AtHealth));
-    let of_cluster = poll::conductor_cluster_poll.filter(poll::cluster_uuid.eq(CLUSTER));
+    let of_cluster = poll::conductor_cluster_poll.filter(poll::cluster_uuid.eq(cluster));
     if diesel::update(of_cluster)
         .set(poll::next_poll_ms.eq(at_status))
         .execute(conn)?
         == 0
     {
         let row = (
-            poll::cluster_uuid.eq(CLUSTER),
+            poll::cluster_uuid.eq(cluster),
             poll::lease_epoch.eq(0_i64),
             poll::next_poll_ms.eq(at_status),
             poll::failures.eq(0),
@@ -127,14 +111,14 @@ pub fn schedule(conn: &mut AnyConnection, look: Look) -> Result<(), DbError> {
             .values(row)
             .execute(conn)?;
     }
-    let of_cluster = health::conductor_cluster_health.filter(health::cluster_uuid.eq(CLUSTER));
+    let of_cluster = health::conductor_cluster_health.filter(health::cluster_uuid.eq(cluster));
     if diesel::update(of_cluster)
         .set(health::next_poll_ms.eq(at_health))
         .execute(conn)?
         == 0
     {
         let row = (
-            health::cluster_uuid.eq(CLUSTER),
+            health::cluster_uuid.eq(cluster),
             health::lease_epoch.eq(0_i64),
             health::next_poll_ms.eq(at_health),
             health::failures.eq(0),
