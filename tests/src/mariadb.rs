@@ -120,6 +120,7 @@ impl Mariadb {
                 "--character-set-server=utf8mb4",
                 "--max-connections=500",
                 "--innodb-buffer-pool-size=64M",
+                "--innodb-log-file-size=24M",
                 "--performance-schema=OFF",
                 "--skip-log-bin",
             ]);

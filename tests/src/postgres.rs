@@ -90,6 +90,7 @@ impl Postgres {
             "fsync=off",
             "full_page_writes=off",
             "shared_buffers=64MB",
+            "max_wal_size=128MB",
             "timezone=UTC",
         ] {
             command.args(["-c", setting]);
