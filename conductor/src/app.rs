@@ -23,6 +23,7 @@ mod start_report;
 mod wire;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::seal::SealError;
 use magnum_common::ids::ConductorId;
@@ -33,6 +34,9 @@ use magnum_rpc::{Transport, TransportError};
 use magnum_service::{ProcessReport, StartReport};
 use magnum_telemetry::field;
 use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::operations::executor::GIVE_BACK_WITHIN;
 
 use self::open::Resources;
 use self::parts::Parts;
@@ -92,7 +96,11 @@ pub struct Conductor {
     consuming: watch::Receiver<bool>,
     parts: Parts,
     at_work: AtWork,
+    stop_within: Duration,
 }
+
+/// After the operations, the other parts withdraw what they announced and give back what they claimed.
+const WITHDRAW_WITHIN: Duration = Duration::from_secs(10);
 
 impl Conductor {
     /// Starts everything. Returns before the broker has answered; see [`Self::consuming`].
@@ -116,6 +124,7 @@ impl Conductor {
             consuming,
             parts,
             at_work,
+            stop_within: settings.conductor.shutdown_timeout + GIVE_BACK_WITHIN + WITHDRAW_WITHIN,
         })
     }
 
@@ -163,10 +172,16 @@ impl Conductor {
         self.parts.failed().await
     }
 
-    /// Stops in order. Takes at most `[conductor] shutdown_timeout` and a little more.
+    /// Stops in order. Takes at most `[conductor] shutdown_timeout` and forty seconds: with a database that says nothing,
+    /// what is unfinished then is given up and taken over by lease.
     pub async fn shutdown(self) {
         tracing::info!("stopping: no new requests; running operations may reach their next step boundary");
-        self.parts.stop_in_reverse().await;
+        if timeout(self.stop_within, self.parts.stop_in_reverse())
+            .await
+            .is_err()
+        {
+            tracing::warn!("a part does not stop; what is unfinished is taken over by lease");
+        }
         if self.owns_transport {
             self.transport.close().await;
         }

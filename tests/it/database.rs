@@ -6,8 +6,10 @@
 //! | `operations_read` | what operators search for and what is stuck, the same on all of them |
 //! | `pool` | transactions, collisions, locks, outages |
 //! | `rows` | rows that real Magnum wrote are read field by field, and ours are the same bytes |
+//! | `silent_server` | a server that does not answer fails the work in time, threads come back, dead connections are replaced |
 
 mod migrations;
 mod operations_read;
 mod pool;
 mod rows;
+mod silent_server;

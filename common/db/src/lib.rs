@@ -3,6 +3,7 @@
 //! ```text
 //! Database (pool.rs)      run, transaction      the only spawn_blocking
 //!   session.rs            one connection, set up alike on SQLite, MySQL/MariaDB, PostgreSQL
+//!   socket.rs             its TCP socket, to be cut when nothing is answered
 //!   url.rs                SQLAlchemy's URL
 //! schema.rs               tables for diesel         rows/  row <-> model, with Magnum's encodings
 //! read/                   queries both programs need, tenancy included
@@ -25,6 +26,11 @@ pub mod read;
 pub mod rows;
 pub mod schema;
 pub mod session;
+#[cfg_attr(
+    not(any(feature = "mysql", feature = "postgres")),
+    allow(dead_code, reason = "SQLite has no server")
+)]
+mod socket;
 pub mod url;
 pub mod write;
 

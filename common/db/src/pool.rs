@@ -14,7 +14,8 @@
 //!   (`BEGIN IMMEDIATE`), and repeats the closure a few times after a deadlock or a serialization failure:
 //!   a closure must not have effects outside the database;
 //! * a connection on which anything went wrong below SQL is closed, never handed on; a panic in a closure
-//!   surfaces in the caller.
+//!   surfaces in the caller;
+//! * a server that does not answer (`watch.rs`) fails the work soon after the limit of a statement, and the thread comes back.
 //!
 //! Not guaranteed: dropping the returned future does not stop work that has begun, and an
 //! [`DbError::Unavailable`] from a commit leaves open whether it was committed. Both only matter to work that
@@ -22,6 +23,7 @@
 
 mod manager;
 mod options;
+mod watch;
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -30,12 +32,15 @@ use std::time::{Duration, Instant};
 
 use diesel::connection::{Connection, TransactionManager};
 use tokio::sync::Semaphore;
+use tokio::task::JoinError;
+use tracing::Instrument as _;
 
-use self::manager::{Manager, Pooled, QuietErrors};
+use self::manager::{Manager, Pooled, QuietErrors, check_out};
 pub use self::options::PoolOptions;
+use self::watch::{Lost, Progress, watched};
 use super::connection::{AnyConnection, Backend};
 use super::error::DbError;
-use super::session::{self, LockWait};
+use super::session::{self, Patience};
 use super::url::DatabaseUrl;
 use magnum_common::retry::RetryPolicy;
 use magnum_config::DatabaseSection;
@@ -46,8 +51,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const TRANSACTION_ATTEMPTS: u32 = 8;
 /// More connections than this to one SQLite file only wait for each other.
 const SQLITE_CONNECTIONS: u32 = 8;
-/// The caller stops waiting for a closure after this: the network ate the connection, and MySQL's client
-/// library would wait for hours. The closure's thread and permit stay taken until the library gives up.
+/// The caller stops waiting for a closure after this: a connection that does not answer and cannot be cut (`socket.rs`). The
+/// closure's thread and permit stay taken until the client library gives up.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The database. Cheap to clone.
@@ -58,11 +63,14 @@ pub struct Database {
 
 struct Inner {
     pool: r2d2::Pool<Manager>,
+    lost: Arc<Lost>,
     permits: Arc<Semaphore>,
     /// SQLite has one writer at a time. In-process writers queue here in order of arrival; only writers of
     /// other processes meet its polling lock wait.
     writer: Option<Arc<Semaphore>>,
     backend: Backend,
+    url: DatabaseUrl,
+    options: PoolOptions,
     retry: RetryPolicy,
 }
 
@@ -104,28 +112,52 @@ impl Database {
             DatabaseUrl::Mysql(_) => (Backend::Mysql, u32::MAX),
             DatabaseUrl::Postgres(_) => (Backend::Postgres, u32::MAX),
         };
+        let options = PoolOptions {
+            max_connections: options.max_connections.clamp(1, limit),
+            ..options
+        };
+        wait_for_server(&url, &options).await?;
+        Ok(Self::on(backend, url, options))
+    }
+
+    /// The same database on `connections` of its own, which are opened when they are used: for what must not wait for other
+    /// work. SQLite has one writer whatever the connection, and stays as it is.
+    pub fn apart(&self, connections: u32) -> Self {
+        if self.inner.backend == Backend::Sqlite {
+            return self.clone();
+        }
+        let options = PoolOptions {
+            max_connections: connections.max(1),
+            ..self.inner.options.clone()
+        };
+        Self::on(self.inner.backend, self.inner.url.clone(), options)
+    }
+
+    fn on(backend: Backend, url: DatabaseUrl, options: PoolOptions) -> Self {
         // An in-memory database lives as long as its only connection.
         let forget = matches!(url, DatabaseUrl::Sqlite { path: None, .. });
-        let size = options.max_connections.clamp(1, limit);
-        wait_for_server(&url, &options).await?;
+        let size = options.max_connections;
         let pool = r2d2::Pool::builder()
             .max_size(size)
             .min_idle(Some(u32::from(forget)))
             .max_lifetime((!forget).then_some(options.recycle_after))
             .idle_timeout((!forget).then_some(IDLE_TIMEOUT))
             .connection_timeout(options.acquire_timeout)
-            .test_on_check_out(true)
+            .test_on_check_out(false)
             .error_handler(Box::new(QuietErrors))
             .build_unchecked(Manager {
-                url,
-                session: Arc::new(options.session),
+                url: url.clone(),
+                session: Arc::new(options.session.clone()),
             });
-        Ok(Self {
+        Self {
             inner: Arc::new(Inner {
                 pool,
+                lost: Arc::default(),
                 permits: Arc::new(Semaphore::new(size as usize)),
                 writer: (backend == Backend::Sqlite).then(|| Arc::new(Semaphore::new(1))),
                 backend,
+                url,
+                options,
                 retry: RetryPolicy {
                     initial: Duration::from_millis(10),
                     max_interval: Duration::from_millis(500),
@@ -133,7 +165,7 @@ impl Database {
                     jitter: 0.5,
                 },
             }),
-        })
+        }
     }
 
     /// Which database it is.
@@ -156,7 +188,7 @@ impl Database {
         T: Send + 'static,
         F: FnOnce(&mut AnyConnection) -> Result<T, DbError> + Send + 'static,
     {
-        self.on_connection(LockWait::Patient, move |pooled| work(&mut pooled.conn))
+        self.on_connection(Patience::Full, move |pooled| work(&mut pooled.conn))
             .await?
     }
 
@@ -172,7 +204,7 @@ impl Database {
         E: From<DbError> + Send + 'static,
         F: FnMut(&mut AnyConnection) -> Result<T, E> + Send + 'static,
     {
-        self.repeated(LockWait::Patient, work)
+        self.repeated(Patience::Full, work)
     }
 
     /// Like [`Self::transaction`], for work that can be left for later: it waits for a row that somebody else has locked for
@@ -186,10 +218,10 @@ impl Database {
         E: From<DbError> + Send + 'static,
         F: FnMut(&mut AnyConnection) -> Result<T, E> + Send + 'static,
     {
-        self.repeated(LockWait::Brief, work)
+        self.repeated(Patience::Brief, work)
     }
 
-    async fn repeated<T, E, F>(&self, lock_wait: LockWait, mut work: F) -> Result<T, E>
+    async fn repeated<T, E, F>(&self, patience: Patience, mut work: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
@@ -202,7 +234,7 @@ impl Database {
                 None => None,
             };
             let (returned, outcome) = self
-                .on_connection(lock_wait, move |pooled| {
+                .on_connection(patience, move |pooled| {
                     // Held until the work is over, even when the caller has stopped waiting.
                     let _writer = writer;
                     let outcome = in_transaction(pooled, &mut work);
@@ -212,7 +244,7 @@ impl Database {
             match outcome {
                 Outcome::Done(value) => return Ok(value),
                 Outcome::Failed(error) => return Err(error),
-                Outcome::Locked(error) if lock_wait == LockWait::Brief => return Err(error),
+                Outcome::Locked(error) if patience == Patience::Brief => return Err(error),
                 Outcome::Conflict(error) | Outcome::Locked(error) if attempt >= TRANSACTION_ATTEMPTS => {
                     return Err(error);
                 }
@@ -227,7 +259,7 @@ impl Database {
         }
     }
 
-    async fn on_connection<T, F>(&self, lock_wait: LockWait, work: F) -> Result<T, DbError>
+    async fn on_connection<T, F>(&self, patience: Patience, work: F) -> Result<T, DbError>
     where
         T: Send + 'static,
         F: FnOnce(&mut Pooled) -> T + Send + 'static,
@@ -236,24 +268,25 @@ impl Database {
             .acquire_owned()
             .await
             .map_err(|_| closed())?;
-        let pool = self.inner.pool.clone();
+        let inner = Arc::clone(&self.inner);
+        let progress = Arc::new(Progress::new(Arc::clone(&inner.lost)));
+        let told = Arc::clone(&progress);
         let task = blocking(move || {
             let _permit = permit;
             // The permit proves that a slot is free: this waits for a connect, never for another worker.
-            #[expect(clippy::disallowed_methods, reason = "this is the place the lint points to")]
-            let mut pooled = pool
-                .get()
-                .map_err(|error| DbError::from_connect_text(&error.to_string()))?;
+            let mut pooled = check_out(&inner.pool, &inner.lost, &told)?;
+            told.is_on(&pooled, pooled.answer_limit(patience));
             // A panic in the closure leaves the mark, and r2d2 closes a marked connection.
             pooled.in_use = true;
-            pooled.set_lock_wait(lock_wait)?;
+            pooled.set_patience(patience)?;
             let result = work(&mut pooled);
             pooled.in_use = false;
             pooled.last_used = Instant::now();
             Ok(result)
         });
+        let task = tokio::spawn(watched(task, progress).in_current_span());
         match tokio::time::timeout(ANSWER_TIMEOUT, task).await {
-            Ok(result) => result?,
+            Ok(result) => joined(result)??,
             Err(_) => Err(DbError::Unavailable(format!(
                 "no answer within {} s",
                 ANSWER_TIMEOUT.as_secs()
@@ -338,14 +371,19 @@ where
     F: FnOnce(&mut AnyConnection) -> Result<T, DbError> + Send + 'static,
 {
     wait_for_server(&url, &options).await?;
-    blocking(move || work(&mut session::open(&url, &options.session)?)).await?
+    blocking(move || work(&mut session::open(&url, &options.session)?.conn)).await?
 }
 
 /// The only `spawn_blocking` around diesel.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, DbError> {
     // What is logged in there belongs to whoever asked.
     let span = tracing::Span::current();
-    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
+    joined(tokio::task::spawn_blocking(move || span.in_scope(work)).await)
+}
+
+/// What a task has returned. Its panic goes on here.
+fn joined<T>(result: Result<T, JoinError>) -> Result<T, DbError> {
+    match result {
         Ok(value) => Ok(value),
         Err(join) if join.is_panic() => resume_unwind(join.into_panic()),
         Err(_) => Err(closed()),

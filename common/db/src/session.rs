@@ -19,6 +19,9 @@ use diesel::prelude::*;
 
 use super::connection::AnyConnection;
 use super::error::DbError;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+use super::socket;
+use super::socket::Socket;
 use super::url::DatabaseUrl;
 
 /// How a session is set up.
@@ -40,10 +43,18 @@ pub struct SessionOptions {
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest wait for a lock. Below [`STATEMENT_TIMEOUT`], so that the error says which of the two it was.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest wait for a row lock of work that can be left for later, see [`LockWait::Brief`]. Our transactions and Magnum's
+/// Longest time in which a server must have let us in, and taken our settings: some ten exchanges, of which the slowest database
+/// that can be worked with makes one in 1.5 s.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
+/// Longest wait for a row lock of work that can be left for later, see [`Patience::Brief`]. Our transactions and Magnum's
 /// take milliseconds, so a row that is not free by then is held by somebody who is in no hurry. MariaDB counts in seconds.
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 const BRIEF_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+/// Longest wait for an answer of the same work.
+const BRIEF_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much later than a statement's limit the server's word of it may come.
+const ANSWER_MARGIN: Duration = Duration::from_secs(5);
 /// A transaction in which nothing was asked for so long is forgotten: its host is paused or cut off. The server ends it, and
 /// its locks. Below the default lease, so that whoever takes over finds the rows free.
 #[cfg(any(feature = "mysql", feature = "postgres"))]
@@ -61,22 +72,32 @@ impl Default for SessionOptions {
     }
 }
 
-/// How long a session waits for rows that somebody else has locked.
+/// How long a piece of work waits: for rows that somebody else has locked, and for the server to answer a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LockWait {
-    /// [`SessionOptions::lock_timeout`].
-    Patient,
-    /// A second. SQLite, which has one lock for all writers, goes on as before.
+pub(super) enum Patience {
+    /// [`SessionOptions::lock_timeout`]; a little more than [`SessionOptions::statement_timeout`], so that it is the server
+    /// that says a statement took too long.
+    Full,
+    /// A second; ten. SQLite, which has one lock for all writers and no server, goes on as before.
     Brief,
 }
 
-#[cfg(any(feature = "mysql", feature = "postgres"))]
-impl LockWait {
-    fn limit(self, options: &SessionOptions) -> Duration {
+impl Patience {
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    fn for_locks(self, options: &SessionOptions) -> Duration {
         match self {
-            Self::Patient => options.lock_timeout,
+            Self::Full => options.lock_timeout,
             Self::Brief => options.lock_timeout.min(BRIEF_LOCK_TIMEOUT),
         }
+    }
+
+    /// `None`: a statement may take as long as it likes.
+    pub(super) fn for_answers(self, options: &SessionOptions) -> Option<Duration> {
+        let full = options.statement_timeout? + ANSWER_MARGIN;
+        Some(match self {
+            Self::Full => full,
+            Self::Brief => full.min(BRIEF_ANSWER_TIMEOUT),
+        })
     }
 }
 
@@ -87,7 +108,7 @@ impl LockWait {
 )]
 pub(super) fn set_lock_wait(
     conn: &mut AnyConnection,
-    wait: LockWait,
+    patience: Patience,
     options: &SessionOptions,
 ) -> QueryResult<()> {
     match conn {
@@ -95,39 +116,58 @@ pub(super) fn set_lock_wait(
         AnyConnection::Sqlite(_) => Ok(()),
         #[cfg(feature = "mysql")]
         AnyConnection::Mysql(conn) => {
-            let limit = wait.limit(options).as_secs().max(1);
+            let limit = patience.for_locks(options).as_secs().max(1);
             diesel::sql_query(format!("SET innodb_lock_wait_timeout = {limit}"))
                 .execute(conn)
                 .map(drop)
         }
         #[cfg(feature = "postgres")]
         AnyConnection::Postgres(conn) => {
-            let limit = wait.limit(options).as_millis();
+            let limit = patience.for_locks(options).as_millis();
             conn.batch_execute(&format!("SET lock_timeout = {limit}"))
         }
     }
 }
 
-/// Opens one connection. Blocks.
-pub(super) fn open(url: &DatabaseUrl, options: &SessionOptions) -> Result<AnyConnection, DbError> {
+/// A connection, and what it goes over where that is known.
+pub(super) struct Opened {
+    pub(super) conn: AnyConnection,
+    pub(super) socket: Option<Socket>,
+}
+
+/// Opens one connection. Blocks, to a server for [`OPEN_TIMEOUT`] at most.
+pub(super) fn open(url: &DatabaseUrl, options: &SessionOptions) -> Result<Opened, DbError> {
     match url {
         #[cfg(feature = "sqlite")]
-        DatabaseUrl::Sqlite { path, busy_timeout } => open_sqlite(
-            path.as_deref(),
-            busy_timeout.unwrap_or(options.lock_timeout),
-            options,
-        ),
+        DatabaseUrl::Sqlite { path, busy_timeout } => Ok(Opened {
+            conn: open_sqlite(
+                path.as_deref(),
+                busy_timeout.unwrap_or(options.lock_timeout),
+                options,
+            )?,
+            socket: None,
+        }),
         #[cfg(feature = "mysql")]
         DatabaseUrl::Mysql(server) => {
-            let mut conn = MysqlConnection::establish(server.to_mysql().expose())?;
-            set_up_mysql(&mut conn, url.read_timeout(), options)?;
-            Ok(AnyConnection::Mysql(conn))
+            let (conn, socket) = socket::open::<_, DbError>(
+                &url.ports(),
+                OPEN_TIMEOUT,
+                || Ok(MysqlConnection::establish(server.to_mysql().expose())?),
+                |conn| set_up_mysql(conn, url.read_timeout(), options),
+            )?;
+            let conn = AnyConnection::Mysql(conn);
+            Ok(Opened { conn, socket })
         }
         #[cfg(feature = "postgres")]
         DatabaseUrl::Postgres(server) => {
-            let mut conn = PgConnection::establish(server.to_postgres().expose())?;
-            set_up_postgres(&mut conn, options)?;
-            Ok(AnyConnection::Postgres(conn))
+            let (conn, socket) = socket::open::<_, DbError>(
+                &url.ports(),
+                OPEN_TIMEOUT,
+                || Ok(PgConnection::establish(server.to_postgres().expose())?),
+                |conn| set_up_postgres(conn, options),
+            )?;
+            let conn = AnyConnection::Postgres(conn);
+            Ok(Opened { conn, socket })
         }
         #[cfg(not(all(feature = "sqlite", feature = "mysql", feature = "postgres")))]
         _ => Err(super::url::UrlError(

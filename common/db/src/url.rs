@@ -118,6 +118,29 @@ impl DatabaseUrl {
         }
     }
 
+    /// The TCP ports that a connection may lead to.
+    #[cfg_attr(
+        not(any(feature = "mysql", feature = "postgres")),
+        allow(dead_code, reason = "SQLite has no server")
+    )]
+    pub(super) fn ports(&self) -> Vec<u16> {
+        let (server, usual) = match self {
+            Self::Sqlite { .. } => return Vec::new(),
+            Self::Mysql(server) => (server, 3306),
+            Self::Postgres(server) => (server, 5432),
+        };
+        // libpq takes a list of hosts with a port for each.
+        let of_hosts = server.param("port").filter(|_| usual == 5432);
+        let mut ports: Vec<u16> = match of_hosts {
+            Some(list) => list.split(',').filter_map(|port| port.parse().ok()).collect(),
+            None => Vec::from_iter(server.port),
+        };
+        if ports.is_empty() {
+            ports.push(usual);
+        }
+        ports
+    }
+
     /// Parameters that mean nothing here, for a warning at start.
     pub fn ignored_parameters(&self) -> Vec<&str> {
         let (server, known): (_, &[&str]) = match self {

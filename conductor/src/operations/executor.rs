@@ -29,6 +29,9 @@ use super::services::OperationServices;
 /// ones more often.
 const SPARE_CANDIDATES: usize = 32;
 
+/// How long stopped operations may take to end their drivers and to give their leases back.
+pub const GIVE_BACK_WITHIN: Duration = Duration::from_secs(30);
+
 /// Runs operations until it is told to stop.
 pub struct Executor {
     services: OperationServices,
@@ -220,7 +223,7 @@ impl Executor {
         self.stops.now.cancel();
         // Stopping a driver and giving the lease back takes little; what does not end is left to lease expiry.
         let all = async { while self.running.join_next().await.is_some() {} };
-        if timeout(self.services.timing.lease, all).await.is_err() {
+        if timeout(GIVE_BACK_WITHIN, all).await.is_err() {
             self.running.abort_all();
         }
     }

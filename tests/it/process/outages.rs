@@ -2,7 +2,7 @@
 //!
 //! The lines are cut and stalled by proxies. While a server is away the API answers 503 and promises nothing;
 //! when it is back, everything works again without a restart. A conductor whose database does not answer gives
-//! its work up before another one may take it.
+//! its work up before another one may take it, and stops in time when it is told to.
 
 use std::time::Duration;
 
@@ -174,5 +174,39 @@ async fn a_conductor_without_its_database_gives_its_work_up_before_another_takes
     drop(two);
     let next = api.rest.create_cluster(&template, "next", json!({})).await?;
     api.rest.wait_status(&next, "CREATE_COMPLETE", PATIENCE).await?;
+    deployment.settled(PATIENCE).await.map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conductor_stops_in_time_though_its_database_says_nothing() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Mariadb).await?;
+    deployment.set("conductor", "shutdown_timeout", 1);
+    let api = deployment.api().await?;
+    let line = ChaosProxy::start(deployment.database.address()?).await?;
+    deployment.connect_via(None, Some(line.address()));
+    let mut one = deployment.conductor("one").await?;
+    let template = api.rest.create_template("small").await?;
+    let cluster = api
+        .rest
+        .create_cluster(&template, "c", json!({"scripted_create": "wait"}))
+        .await?;
+    wait::until("the driver to begin", PATIENCE, async || {
+        ensure!(
+            !deployment.record.begun("create", &cluster)?.is_empty(),
+            "not begun"
+        );
+        Ok(())
+    })
+    .await?;
+    line.stall();
+    // shutdown_timeout and forty seconds, and a loaded machine.
+    let status = one.terminate(Duration::from_secs(60)).await?;
+    ensure!(status.success(), "{status}");
+    deployment.record.let_go(&cluster)?;
+    line.restore();
+    let _two = deployment.conductor("two").await?;
+    api.rest
+        .wait_status(&cluster, "CREATE_COMPLETE", PATIENCE)
+        .await?;
     deployment.settled(PATIENCE).await.map(drop)
 }

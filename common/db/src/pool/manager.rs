@@ -1,33 +1,64 @@
 //! Connections as r2d2 keeps them: opened alike, watched, and closed once anything went wrong below SQL.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use diesel::connection::{Connection, Instrumentation, InstrumentationEvent};
 use diesel::r2d2::R2D2Connection;
+use r2d2::PooledConnection;
 
 use crate::connection::AnyConnection;
 use crate::error::DbError;
-use crate::session::{self, LockWait, SessionOptions};
+use crate::session::{self, Opened, Patience, SessionOptions};
+use crate::socket::Socket;
 use crate::url::DatabaseUrl;
+
+use super::watch::{Lost, PING_TIMEOUT, Progress};
 
 /// A connection that was idle this long is asked whether it still lives before it is used.
 const TRUST_IDLE: Duration = Duration::from_secs(1);
 
 /// What diesel's instrumentation saw on a connection: the closure may wrap or swallow errors, this does not.
-#[derive(Default)]
 pub(super) struct Trouble {
     pub(super) broken: AtomicBool,
     pub(super) conflict: AtomicBool,
     /// A row did not come free in time; a conflict as well.
     pub(super) locked: AtomicBool,
+    answered: Mutex<Instant>,
+}
+
+impl Default for Trouble {
+    fn default() -> Self {
+        Self {
+            broken: AtomicBool::default(),
+            conflict: AtomicBool::default(),
+            locked: AtomicBool::default(),
+            answered: Mutex::new(Instant::now()),
+        }
+    }
+}
+
+impl Trouble {
+    /// Nothing is waited for at this moment, or something new.
+    pub(super) fn answered(&self) {
+        *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// For how long the server has said nothing, while work goes on.
+    pub(super) fn silent_for(&self) -> Duration {
+        self.answered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .elapsed()
+    }
 }
 
 struct Watch(Arc<Trouble>);
 
 impl Instrumentation for Watch {
     fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
+        self.0.answered();
         if let InstrumentationEvent::FinishQuery {
             error: Some(error), ..
         } = event
@@ -52,18 +83,58 @@ pub(super) struct Pooled {
     /// Set while a closure runs: a panic leaves it set.
     pub(super) in_use: bool,
     pub(super) last_used: Instant,
-    lock_wait: LockWait,
+    pub(super) socket: Option<Socket>,
+    patience: Patience,
     session: Arc<SessionOptions>,
 }
 
 impl Pooled {
     /// Makes its session wait so long for locked rows, if it does not already.
-    pub(super) fn set_lock_wait(&mut self, wait: LockWait) -> Result<(), DbError> {
-        if self.lock_wait != wait {
-            session::set_lock_wait(&mut self.conn, wait, &self.session)?;
-            self.lock_wait = wait;
+    pub(super) fn set_patience(&mut self, patience: Patience) -> Result<(), DbError> {
+        if self.patience != patience {
+            session::set_lock_wait(&mut self.conn, patience, &self.session)?;
+            self.patience = patience;
         }
         Ok(())
+    }
+
+    /// How long the server may take for a statement.
+    pub(super) fn answer_limit(&self, patience: Patience) -> Option<Duration> {
+        patience.for_answers(&self.session)
+    }
+
+    /// Whether it can be used, which is asked of the server if it was idle.
+    fn is_alive(&mut self, lost: &Lost, progress: &Progress) -> bool {
+        if lost.since(self.last_used) {
+            return false;
+        }
+        if self.last_used.elapsed() <= TRUST_IDLE {
+            return true;
+        }
+        progress.is_on(self, Some(PING_TIMEOUT));
+        let is_alive = self.conn.ping().is_ok();
+        if !is_alive {
+            lost.now();
+        }
+        is_alive
+    }
+}
+
+/// A connection that can be used. Blocks: while one is opened, and while the server is asked.
+pub(super) fn check_out(
+    pool: &r2d2::Pool<Manager>,
+    lost: &Lost,
+    progress: &Progress,
+) -> Result<PooledConnection<Manager>, DbError> {
+    loop {
+        #[expect(clippy::disallowed_methods, reason = "this is the place the lint points to")]
+        let mut pooled = pool
+            .get()
+            .map_err(|error| DbError::from_connect_text(&error.to_string()))?;
+        if pooled.is_alive(lost, progress) {
+            return Ok(pooled);
+        }
+        pooled.trouble.broken.store(true, Ordering::Relaxed);
     }
 }
 
@@ -78,7 +149,7 @@ impl r2d2::ManageConnection for Manager {
     type Error = DbError;
 
     fn connect(&self) -> Result<Pooled, DbError> {
-        let mut conn = session::open(&self.url, &self.session)?;
+        let Opened { mut conn, socket } = session::open(&self.url, &self.session)?;
         let trouble = Arc::new(Trouble::default());
         conn.set_instrumentation(Watch(Arc::clone(&trouble)));
         Ok(Pooled {
@@ -86,15 +157,14 @@ impl r2d2::ManageConnection for Manager {
             trouble,
             in_use: false,
             last_used: Instant::now(),
-            lock_wait: LockWait::Patient,
+            socket,
+            patience: Patience::Full,
             session: Arc::clone(&self.session),
         })
     }
 
-    fn is_valid(&self, pooled: &mut Pooled) -> Result<(), DbError> {
-        if pooled.last_used.elapsed() > TRUST_IDLE {
-            pooled.conn.ping()?;
-        }
+    /// Not asked: [`check_out`] does it, where it is watched.
+    fn is_valid(&self, _: &mut Pooled) -> Result<(), DbError> {
         Ok(())
     }
 
