@@ -17,7 +17,7 @@ use super::schema::{
     cluster, cluster_template, conductor_cluster_health, conductor_cluster_poll, conductor_operation,
     conductor_project,
 };
-use magnum_common::ids::{ClusterUuid, OperationId, TemplateUuid};
+use magnum_common::ids::{ClusterUuid, ConductorId, OperationId, TemplateUuid};
 
 /// Locks the row of `$table` whose uuid is `$uuid` and says whether there is one.
 macro_rules! lock_by_uuid {
@@ -78,6 +78,31 @@ pub fn operation_if_free(conn: &mut AnyConnection, row: i64) -> Result<Option<i6
         AnyConnection::Sqlite(conn) => row.load(conn)?,
     };
     Ok(found.into_iter().next())
+}
+
+/// Locks those operations with these numbers that run for `owner` and that nobody else has locked, until the transaction ends.
+/// Returns the number and the epoch of each.
+///
+/// # Errors
+/// The database failed.
+pub fn running_if_free(
+    conn: &mut AnyConnection,
+    owner: &ConductorId,
+    rows: &[i64],
+) -> Result<Vec<(i64, i64)>, DbError> {
+    let rows = conductor_operation::table
+        .filter(conductor_operation::id.eq_any(rows))
+        .filter(conductor_operation::owner.eq(owner.as_str()))
+        .filter(conductor_operation::state.eq("running"))
+        .select((conductor_operation::id, conductor_operation::lease_epoch));
+    Ok(match conn {
+        #[cfg(feature = "postgres")]
+        AnyConnection::Postgres(conn) => rows.for_update().skip_locked().load(conn)?,
+        #[cfg(feature = "mysql")]
+        AnyConnection::Mysql(conn) => rows.for_update().skip_locked().load(conn)?,
+        #[cfg(feature = "sqlite")]
+        AnyConnection::Sqlite(conn) => rows.load(conn)?,
+    })
 }
 
 /// Those of `$clusters` whose row in `$table` nobody else has locked.

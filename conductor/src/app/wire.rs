@@ -10,6 +10,7 @@ use super::open::Resources;
 use crate::notifications::Notifier;
 use crate::operations::at_work::AtWork;
 use crate::operations::breakers::Breakers;
+use crate::operations::keeper::LeaseKeeper;
 use crate::operations::monitor::CallMonitors;
 use crate::operations::notice::{self, Notice, NoticeQueue};
 use crate::operations::replies::{self, Replies, ReplySink};
@@ -55,6 +56,7 @@ impl Handles {
             notifications,
             services: OperationServices {
                 db: database.clone(),
+                keeper: LeaseKeeper::new(database, me.clone(), timing.lease),
                 drivers: Arc::new(drivers),
                 key: Arc::clone(&resources.key),
                 me: me.clone(),

@@ -94,8 +94,7 @@ impl DriverCalls {
         Self(Arc::new(Inner {
             holder: Holder {
                 db: services.db.clone(),
-                me: services.me.clone(),
-                term: services.timing.lease,
+                keeper: services.keeper.clone(),
                 signals: Arc::clone(&services.signals),
             },
             drivers: Arc::clone(&services.drivers),

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::journal::{self, EventKind, JournalError, NewOperation, fenced, read, write};
-use super::keeper::LeaseKeeper;
+use super::keeper::{KeptLease, LeaseKeeper};
 use super::lease::{self, Lease};
 use super::services::Signals;
 use super::state::State;
@@ -86,10 +86,8 @@ impl From<DbError> for NotHeld {
 pub struct Holder {
     /// The journal's database.
     pub db: Database,
-    /// This process.
-    pub me: ConductorId,
-    /// The term of the lease.
-    pub term: Duration,
+    /// Renews the lease. It knows whose it is and its term.
+    pub keeper: LeaseKeeper,
     /// Told when a cluster is free again.
     pub signals: Arc<Signals>,
 }
@@ -99,7 +97,7 @@ pub struct Holder {
 pub struct Held {
     db: Database,
     lease: Arc<Lease>,
-    keeper: LeaseKeeper,
+    kept: KeptLease,
     signals: Arc<Signals>,
 }
 
@@ -113,7 +111,7 @@ impl Holder {
         T: Send + 'static,
         F: Fn(&mut AnyConnection) -> Result<T, DbError> + Send + 'static,
     {
-        let (me, term) = (self.me.clone(), self.term);
+        let (me, term) = (self.keeper.me().clone(), self.keeper.term());
         let trace = trace::current();
         let sent = Instant::now();
         let (lease, seen) = self
@@ -126,7 +124,7 @@ impl Holder {
         let lease = Arc::new(lease);
         let held = Held {
             db: self.db.clone(),
-            keeper: LeaseKeeper::start(self.db.clone(), Arc::clone(&lease)),
+            kept: self.keeper.keep(Arc::clone(&lease)),
             lease,
             signals: Arc::clone(&self.signals),
         };
@@ -208,7 +206,7 @@ impl Held {
 
     /// Cancelled when the cluster may get another owner soon: everything has to stop.
     pub fn over(&self) -> &CancellationToken {
-        self.keeper.over()
+        self.kept.over()
     }
 
     /// Gives the cluster back, with how the call ended. While the database is away this is tried again for as long as
@@ -228,7 +226,7 @@ impl Held {
             })
         };
         let is_retryable = |error: &JournalError, _: Retry| error.is_transient();
-        let over = self.keeper.over().cancelled();
+        let over = self.kept.over().cancelled();
         if let Err(error) = policy.retry_until(over, attempt, is_retryable).await {
             let operation = self.lease.operation();
             tracing::warn!({ field::OPERATION } = %operation, %error, "the end of a driver call is not written");

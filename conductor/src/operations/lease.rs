@@ -300,16 +300,51 @@ pub fn fence(conn: &mut AnyConnection, lease: &Lease) -> Result<Fenced, JournalE
     })
 }
 
-/// Prolongs the lease by its term. `false`: it is lost.
+/// What became of leases that were to be renewed, by row and epoch.
+#[derive(Debug, Default)]
+pub struct Renewals {
+    /// Prolonged by their term.
+    pub renewed: Vec<(i64, Epoch)>,
+    /// Another conductor has the operation, or it has ended. What is in neither is ours, and its row is locked by somebody.
+    pub lost: Vec<(i64, Epoch)>,
+}
+
+/// Prolongs these leases of `owner` by `term`. A row that somebody has locked keeps the others from nothing.
 ///
 /// # Errors
-/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
-pub fn renew(conn: &mut AnyConnection, lease: &Lease) -> Result<bool, JournalError> {
-    let expires = db::now_plus_ms_expr(millis(lease.term));
-    let renewed = diesel::update(held!(lease))
-        .set(op::lease_expires_ms.eq(expires.nullable()))
+/// The database failed.
+pub fn renew(
+    conn: &mut AnyConnection,
+    owner: &ConductorId,
+    leases: &[(i64, Epoch)],
+    term: Duration,
+) -> Result<Renewals, JournalError> {
+    let rows: Vec<i64> = leases.iter().map(|(row, _)| *row).collect();
+    let is_held = |(row, epoch): &(i64, i64)| leases.contains(&(*row, Epoch(*epoch)));
+    let by_epoch = |(row, epoch): (i64, i64)| (row, Epoch(epoch));
+    let mut free = lock::running_if_free(conn, owner, &rows)?;
+    free.retain(is_held);
+    let to_renew: Vec<i64> = free.iter().map(|(row, _)| *row).collect();
+    diesel::update(op::conductor_operation.filter(op::id.eq_any(&to_renew)))
+        .set(op::lease_expires_ms.eq(db::now_plus_ms_expr(millis(term)).nullable()))
         .execute(conn)?;
-    Ok(renewed == 1)
+    let renewed: Vec<_> = free.into_iter().map(by_epoch).collect();
+    let mut lost: Vec<_> = leases
+        .iter()
+        .copied()
+        .filter(|lease| !renewed.contains(lease))
+        .collect();
+    if !lost.is_empty() {
+        // Read without waiting for whoever holds the row.
+        let ours: Vec<(i64, i64)> = op::conductor_operation
+            .filter(op::id.eq_any(lost.iter().map(|(row, _)| *row)))
+            .filter(op::owner.eq(owner.as_str()))
+            .filter(op::state.eq(State::Running.as_str()))
+            .select((op::id, op::lease_epoch))
+            .load(conn)?;
+        lost.retain(|(row, epoch)| !ours.contains(&(*row, epoch.0)));
+    }
+    Ok(Renewals { renewed, lost })
 }
 
 /// Gives the lease back before its end, so that another conductor can go on at once.

@@ -30,7 +30,6 @@ use super::finish;
 use super::hold;
 use super::journal::fenced::TryAgain;
 use super::journal::{JournalError, Operation, OperationRow, UNKNOWN_PATIENCE, Unreadable, fenced};
-use super::keeper::LeaseKeeper;
 use super::lease::{self, Lease};
 use super::material::{self, Begin, Material};
 use super::notice::{ClusterSnapshot, Notice};
@@ -67,7 +66,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
     let is_call = row.reply.is_some();
     let is_hold = row.kind == hold::KIND;
     let snapshot = Arc::new(Mutex::new(None));
-    let keeper = LeaseKeeper::start(services.db.clone(), Arc::clone(&lease));
+    let kept = services.keeper.keep(Arc::clone(&lease));
     let outcome = match Operation::try_from(row) {
         Ok(operation) => {
             if let Some(caller) = &operation.reply
@@ -78,7 +77,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
             let run = Run {
                 operation: Arc::new(operation),
                 lease: Arc::clone(&lease),
-                over: keeper.over().clone(),
+                over: kept.over().clone(),
                 services: services.clone(),
                 stops,
                 snapshot: Arc::clone(&snapshot),
@@ -91,7 +90,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
             end_unreadable(&services, &lease, Reason::internal(told, unreadable.to_string())).await
         }
     };
-    drop(keeper);
+    drop(kept);
     match outcome {
         Ok(state) => {
             tracing::info!({ field::OPERATION_STATE } = %state, "operation moved on");

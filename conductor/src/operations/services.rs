@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use super::at_work::AtWork;
 use super::breakers::Breakers;
+use super::keeper::LeaseKeeper;
 use super::monitor::CallMonitors;
 use super::notice::NoticeQueue;
 use super::replies::ReplyQueue;
@@ -35,6 +36,8 @@ pub struct OperationServices {
     pub me: ConductorId,
     /// Certificates of clusters.
     pub certificates: Certificates,
+    /// Renews the leases of what runs here.
+    pub keeper: LeaseKeeper,
     /// Lease, retries, limits.
     pub timing: Arc<OperationTiming>,
     /// Wake-ups inside this process.

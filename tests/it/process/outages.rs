@@ -2,15 +2,17 @@
 //!
 //! The lines are cut and stalled by proxies. While a server is away the API answers 503 and promises nothing;
 //! when it is back, everything works again without a restart. A conductor whose database does not answer gives
-//! its work up before another one may take it, and stops in time when it is told to.
+//! its work up before another one may take it, and stops in time when it is told to. One whose database is slow keeps its work.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use diesel::prelude::*;
+use magnum_db::schema::conductor_operation::dsl as op;
 use magnum_tests::chaos_proxy::ChaosProxy;
 use magnum_tests::deployment::{Api, Deployment};
 use magnum_tests::process::{Program, works};
-use magnum_tests::{Backend, wait};
+use magnum_tests::{Backend, probe, wait};
 use serde_json::json;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -209,4 +211,60 @@ async fn a_conductor_stops_in_time_though_its_database_says_nothing() -> Result<
         .wait_status(&cluster, "CREATE_COMPLETE", PATIENCE)
         .await?;
     deployment.settled(PATIENCE).await.map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_database_ends_no_lease() -> Result<()> {
+    const CREATES: usize = 16;
+    const LEASE: Duration = Duration::from_secs(10);
+    let mut deployment = Deployment::new(Backend::Mariadb).await?;
+    deployment.set("quotas", "max_clusters_per_project", CREATES);
+    let api = deployment.api().await?;
+    let line = ChaosProxy::start(deployment.database.address()?).await?;
+    deployment.connect_via(None, Some(line.address()));
+    // Work for two connections, and renewals beside it. A statement takes a quarter of a second: sixteen renewals, each with
+    // statements of its own, would take longer than the lease.
+    deployment.set("conductor", "operation_lease", LEASE.as_secs());
+    deployment.set("database", "max_pool_size", 2);
+    deployment.set("database", "max_overflow", 0);
+    let _one = deployment.conductor("one").await?;
+    let template = api.rest.create_template("small").await?;
+    let mut clusters = Vec::new();
+    for number in 0..CREATES {
+        let name = format!("c-{number}");
+        let labels = json!({"scripted_create": "wait"});
+        clusters.push(api.rest.create_cluster(&template, &name, labels).await?);
+    }
+    let begun = async |cluster: &str, count: usize| {
+        let begun = deployment.record.begun("create", cluster)?.len();
+        ensure!(begun == count, "{cluster}: {begun} begun");
+        Ok(())
+    };
+    for cluster in &clusters {
+        wait::until("the driver to begin", PATIENCE, async || begun(cluster, 1).await).await?;
+    }
+    line.slow(Duration::from_millis(125));
+    let direct = probe::open(&deployment.database).await?;
+    let first_expiry = async || {
+        let running = op::conductor_operation.filter(op::state.eq("running"));
+        let first = running.select(diesel::dsl::min(op::lease_expires_ms));
+        let first: Option<i64> = direct.run(move |conn| Ok(first.first(conn)?)).await?;
+        first.context("nothing runs")
+    };
+    let before = first_expiry().await?;
+    wait::until("all leases to outlive two terms", PATIENCE, async || {
+        let passed = first_expiry().await? - before;
+        ensure!(u128::try_from(passed)? > 2 * LEASE.as_millis(), "{passed} ms");
+        Ok::<_, anyhow::Error>(())
+    })
+    .await?;
+    line.restore();
+    for cluster in &clusters {
+        deployment.record.let_go(cluster)?;
+    }
+    deployment.settled_with(CREATES, PATIENCE).await?;
+    for cluster in &clusters {
+        begun(cluster, 1).await?;
+    }
+    Ok(())
 }

@@ -31,9 +31,10 @@ section! {
         operation_workers: usize as Int<1, 65535> = 64, ours true;
         /// Maximum number of requests accepted in one database transaction.
         accept_batch: usize as Int<1, 10_000> = 64, ours true;
-        /// Duration of the lease on a running operation, in seconds. The owner renews it every third of that time; when
-        /// it expires, another conductor takes the operation over.
-        operation_lease: Duration as SecondsMinMillis<1000> = Duration::from_secs(30), ours true;
+        /// Duration of the lease on a running operation, in seconds. The owner renews it every third of that time, and
+        /// every 5 seconds at the latest; when it expires, another conductor takes the operation over. An outage of the
+        /// database of two thirds of that time interrupts no driver.
+        operation_lease: Duration as SecondsMinMillis<1000> = Duration::from_secs(90), ours true;
         /// Delay before the first retry after a transient failure, in seconds.
         operation_retry_initial: Duration as SecondsMinMillis<1> = Duration::from_secs(2), ours true;
         /// Maximum delay between retries, in seconds.

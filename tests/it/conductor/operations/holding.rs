@@ -7,6 +7,7 @@ use futures::future::join_all;
 use magnum_common::ids::{ClusterUuid, ConductorId, MessageId};
 use magnum_common::model::{Cluster, ClusterStatus};
 use magnum_conductor::operations::hold::{ABANDONED, Held, Holder, NotHeld, Wanted};
+use magnum_conductor::operations::keeper::LeaseKeeper;
 use magnum_conductor::operations::{Signals, State};
 use magnum_conductor::store;
 use magnum_tests::fake_driver::{Act, Gate, built};
@@ -19,8 +20,7 @@ const TERM: Duration = Duration::from_secs(3);
 fn holder(world: &World) -> Holder {
     Holder {
         db: world.db.clone(),
-        me: ConductorId::new("holding"),
-        term: TERM,
+        keeper: LeaseKeeper::new(&world.db, ConductorId::new("holding"), TERM),
         signals: Arc::new(Signals::default()),
     }
 }

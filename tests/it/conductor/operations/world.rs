@@ -17,6 +17,7 @@ use magnum_conductor::operations::at_work::AtWork;
 use magnum_conductor::operations::breakers::Breakers;
 use magnum_conductor::operations::journal::rows::EventRow;
 use magnum_conductor::operations::journal::{JournalError, OperationRow, read};
+use magnum_conductor::operations::keeper::LeaseKeeper;
 use magnum_conductor::operations::monitor::CallMonitors;
 use magnum_conductor::operations::notice::NoticeQueue;
 use magnum_conductor::operations::replies::{self, Replies, ReplySink};
@@ -174,6 +175,7 @@ impl World {
         let services = OperationServices {
             db: self.db.clone(),
             drivers: self.drivers(),
+            keeper: LeaseKeeper::new(&self.db, me.clone(), self.timing.lease),
             key: Arc::clone(&self.key),
             me: me.clone(),
             certificates: self.certificates(),
