@@ -21,6 +21,8 @@
 //! | [`finish`] | what is written together with an end |
 //! | [`stored_reply`], [`replies`], [`monitor`] | answers of calls, and signs of life until then |
 //! | [`breakers`] | which drivers this conductor leaves to others for a while |
+//! | `lost_claim` | a lease that was lost by slowness counts against nobody |
+//! | [`suspects`] | operations under which conductors end, and how they are kept from taking others along |
 //! | [`at_work`] | what this process works on, for its report |
 //! | [`sweep`] | what nobody's lease covers |
 //! | [`database_watch`] | how long the database has been seen: who has not seen it judges nobody |
@@ -43,6 +45,7 @@ pub mod hold;
 pub mod journal;
 pub mod keeper;
 pub mod lease;
+mod lost_claim;
 pub mod material;
 pub mod monitor;
 pub mod notice;
@@ -54,6 +57,7 @@ pub mod run;
 pub mod services;
 pub mod state;
 pub mod stored_reply;
+pub mod suspects;
 pub mod sweep;
 
 pub use executor::Executor;

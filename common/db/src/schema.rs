@@ -216,6 +216,7 @@ diesel::table! {
         ended_ms -> Nullable<BigInt>,
         traceparent -> Nullable<Text>,
         tracestate -> Nullable<Text>,
+        lost_claims -> Integer,
     }
 }
 

@@ -24,6 +24,7 @@ use super::journal::{JournalError, OperationRow};
 use super::lease::{self, Candidate, Lease, Look};
 use super::run::{self, Stops};
 use super::services::OperationServices;
+use super::suspects::{SUSPECT_AFTER, Suspects};
 
 /// How many candidates beyond the free slots are looked at: conductors that wake together then pick different
 /// ones more often.
@@ -40,6 +41,7 @@ pub struct Executor {
     trouble: Delays,
     /// Between looks whose candidates others have taken.
     taken: Delays,
+    suspects: Suspects,
 }
 
 /// What came of one look for operations.
@@ -74,6 +76,7 @@ impl Executor {
                 jitter: 0.25,
             }
             .delays(),
+            suspects: Suspects::default(),
         }
     }
 
@@ -98,6 +101,9 @@ impl Executor {
     async fn fill(&mut self) -> Duration {
         while self.running.try_join_next().is_some() {}
         while self.running.len() < self.services.timing.workers {
+            if let Some(alone) = self.suspects.is_alone_for(self.running.len(), Instant::now()) {
+                return alone;
+            }
             match self.claim_some().await {
                 Ok(claims) => {
                     self.trouble.reset();
@@ -143,6 +149,13 @@ impl Executor {
         let mut claims = Claims::Taken;
         let mut tried = Vec::new();
         for candidate in candidates.into_iter().take(free) {
+            let lost_claims = candidate.lost_claims();
+            if !self
+                .suspects
+                .may_claim(lost_claims, self.running.len(), Instant::now())
+            {
+                continue;
+            }
             let trial = candidate
                 .driver()
                 .filter(|driver| on_trial.contains(driver))
@@ -152,6 +165,7 @@ impl Executor {
             }
             if let Some((lease, row)) = self.claim(candidate).await? {
                 claims = Claims::Some;
+                self.suspects.claimed(lost_claims, Instant::now());
                 if let Some(driver) = trial {
                     self.services.breakers.tried(&driver, Instant::now());
                     tried.push(driver);
@@ -163,6 +177,13 @@ impl Executor {
                     lease,
                     row,
                 ));
+                if lost_claims >= SUSPECT_AFTER {
+                    tracing::warn!(
+                        lost_claims,
+                        "conductors ended while they worked on an operation; it runs alone for a while"
+                    );
+                    break;
+                }
             }
         }
         Ok(claims)

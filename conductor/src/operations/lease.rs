@@ -12,9 +12,9 @@
 
 use std::time::Duration;
 
-use diesel::dsl::sql;
+use diesel::dsl::{case_when, sql};
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{BigInt, Bool, Integer};
 use magnum_common::ids::{ClusterUuid, ConductorId, Epoch, OperationId};
 use magnum_db::{self as db, AnyConnection, lock, schema};
 use tokio::time::Instant;
@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use super::breakers::Claimable;
 use super::journal::{self, Event, EventKind, JournalError, OperationRow};
 use super::state::State;
+use super::suspects::{SUSPECT_AFTER, WAIT_FOR_EACH_LOSS};
 
 use schema::conductor_operation::dsl as op;
 
@@ -58,12 +59,18 @@ pub struct Candidate {
     state: String,
     epoch: i64,
     driver: Option<String>,
+    lost_claims: i32,
 }
 
 impl Candidate {
     /// Its driver, if one is chosen.
     pub const fn driver(&self) -> Option<&String> {
         self.driver.as_ref()
+    }
+
+    /// How often a conductor ended while it had it.
+    pub const fn lost_claims(&self) -> i32 {
+        self.lost_claims
     }
 }
 
@@ -158,13 +165,20 @@ pub fn candidates(conn: &mut AnyConnection, claimable: &Claimable, limit: i64) -
     let abandoned = op::state
         .eq(State::Running.as_str())
         .and(op::lease_expires_ms.is_null().or(op::lease_expires_ms.le(now)));
+    // A suspect waits longer. What it waits for wakes nobody: the next look finds it.
+    let has_waited = sql::<Bool>(&format!(
+        "(lost_claims < {SUSPECT_AFTER} OR lease_expires_ms + lost_claims * {} <= ",
+        millis(WAIT_FOR_EACH_LOSS)
+    ))
+    .bind::<BigInt, _>(now)
+    .sql(")");
     let needs_no_driver = op::stop_requested
         .eq(true)
         .or(op::deadline_ms.is_not_null().and(op::deadline_ms.le(now)));
     let mut found = op::conductor_operation
         .filter(
             due.and(is_loaded())
-                .or(abandoned.and(is_loaded().or(needs_no_driver))),
+                .or(abandoned.and(is_loaded().and(has_waited).or(needs_no_driver))),
         )
         .filter(sql::<Bool>(ITS_TURN))
         .into_boxed();
@@ -178,7 +192,7 @@ pub fn candidates(conn: &mut AnyConnection, claimable: &Claimable, limit: i64) -
     let candidates = found
         .order(op::id)
         .limit(limit)
-        .select((op::id, op::state, op::lease_epoch, op::driver))
+        .select((op::id, op::state, op::lease_epoch, op::driver, op::lost_claims))
         .load(conn)?;
     Ok(Look {
         at_ms: now,
@@ -193,7 +207,7 @@ pub fn candidates(conn: &mut AnyConnection, claimable: &Claimable, limit: i64) -
 pub(super) fn candidate(conn: &mut AnyConnection, uuid: &str) -> Result<Candidate, JournalError> {
     Ok(op::conductor_operation
         .filter(op::uuid.eq(uuid))
-        .select((op::id, op::state, op::lease_epoch, op::driver))
+        .select((op::id, op::state, op::lease_epoch, op::driver, op::lost_claims))
         .first(conn)?)
 }
 
@@ -214,6 +228,9 @@ pub fn claim(
     let Some(now) = lock::operation_if_free(conn, candidate.row)? else {
         return Ok(None);
     };
+    // An owner that gave it up in good order is not there any more.
+    let is_lost =
+        case_when(op::owner.is_not_null(), 1.into_sql::<Integer>()).otherwise(0.into_sql::<Integer>());
     let taken = diesel::update(
         op::conductor_operation
             .filter(op::id.eq(candidate.row))
@@ -227,6 +244,8 @@ pub fn claim(
             ),
     )
     .set((
+        // The first: MySQL reads columns that were set before with their new values.
+        op::lost_claims.eq(op::lost_claims + is_lost),
         op::state.eq(State::Running.as_str()),
         op::owner.eq(owner.as_str()),
         op::lease_epoch.eq(candidate.epoch + 1),
@@ -353,8 +372,38 @@ pub fn renew(
 /// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
 pub fn release(conn: &mut AnyConnection, lease: &Lease) -> Result<(), JournalError> {
     fence(conn, lease)?;
+    give_back(conn, lease)
+}
+
+fn give_back(conn: &mut AnyConnection, lease: &Lease) -> Result<(), JournalError> {
     diesel::update(op::conductor_operation.filter(op::id.eq(lease.row)))
         .set((op::owner.eq(None::<String>), op::lease_expires_ms.eq(Some(0_i64))))
+        .execute(conn)?;
+    journal::append(conn, &lease.event(EventKind::Released))
+}
+
+/// Takes back that a claim was lost: its conductor lives, and only was too slow to renew the lease. The driver is not the
+/// cause. Gives the lease back where nobody has taken it yet. To be called when the driver has been stopped.
+///
+/// # Errors
+/// The database failed.
+pub fn lost_by_slowness(conn: &mut AnyConnection, lease: &Lease) -> Result<(), JournalError> {
+    if !lock::operation(conn, lease.operation())? {
+        return Ok(());
+    }
+    match fence(conn, lease) {
+        Ok(_) => return give_back(conn, lease),
+        Err(JournalError::LeaseLost) => {}
+        Err(error) => return Err(error),
+    }
+    if journal::read::is_released(conn, lease.operation().as_str(), lease.epoch().0)? {
+        return Ok(());
+    }
+    let lost = op::conductor_operation
+        .filter(op::id.eq(lease.row()))
+        .filter(op::lost_claims.gt(0));
+    diesel::update(lost)
+        .set(op::lost_claims.eq(op::lost_claims - 1))
         .execute(conn)?;
     journal::append(conn, &lease.event(EventKind::Released))
 }

@@ -15,7 +15,7 @@ use magnum_driver_api::Reason;
 use super::finish;
 use super::journal::{JournalError, Operation, Unreadable, fenced, read};
 use super::lease::{Fenced, Lease};
-use super::retry::{self, Failure, FailureClass, History};
+use super::retry::{self, Failure, FailureClass};
 use super::services::OperationTiming;
 use super::state::State;
 use crate::store;
@@ -171,15 +171,10 @@ fn panics(
     } else {
         read::panics(conn, operation.id.as_str())?
     };
-    let history = History {
-        attempts: operation.attempts,
-        failures: operation.failures,
-        panics,
-    };
-    if retry::lost_too_often(history, limits) {
+    if retry::lost_too_often(operation.lost_claims, limits) {
         return Err(permanent(format!(
             "Conductors ended {} times while they worked on this; the driver may be the cause.",
-            operation.attempts
+            operation.lost_claims
         ))
         .into());
     }

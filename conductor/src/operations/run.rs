@@ -31,6 +31,7 @@ use super::hold;
 use super::journal::fenced::TryAgain;
 use super::journal::{JournalError, Operation, OperationRow, UNKNOWN_PATIENCE, Unreadable, fenced};
 use super::lease::{self, Lease};
+use super::lost_claim;
 use super::material::{self, Begin, Material};
 use super::notice::{ClusterSnapshot, Notice};
 use super::retry::{self, Decision, Failure, FailureClass, History};
@@ -90,6 +91,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
             end_unreadable(&services, &lease, Reason::internal(told, unreadable.to_string())).await
         }
     };
+    let was_slow = kept.was_slow();
     drop(kept);
     match outcome {
         Ok(state) => {
@@ -112,6 +114,9 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
         }
         Err(JournalError::LeaseLost) => {
             tracing::warn!("the lease is lost; leaving the operation to whoever has it");
+            if was_slow {
+                tokio::spawn(lost_claim::take_back(services.db.clone(), lease).in_current_span());
+            }
         }
         Err(error) => tracing::error!(
             %error,
@@ -411,7 +416,6 @@ impl Run {
     async fn failed(&self, failure: Failure, panics_before: u32) -> Result<State, JournalError> {
         let panicked = failure.class == FailureClass::Panic;
         let history = History {
-            attempts: self.operation.attempts,
             failures: self.operation.failures + 1,
             panics: panics_before + u32::from(panicked),
         };

@@ -19,4 +19,5 @@ mod reasons;
 mod rebooting;
 mod running;
 mod strange_failures;
+mod suspects;
 pub(crate) mod world;

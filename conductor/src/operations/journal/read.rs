@@ -167,6 +167,19 @@ pub fn panics(conn: &mut AnyConnection, uuid: &str) -> Result<u32, JournalError>
     Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
+/// Whether the lease with this epoch was given back, or its loss explained.
+///
+/// # Errors
+/// The database failed.
+pub fn is_released(conn: &mut AnyConnection, uuid: &str, epoch: i64) -> Result<bool, JournalError> {
+    use schema::conductor_operation_event::dsl as e;
+    let released = e::conductor_operation_event
+        .filter(e::operation_uuid.eq(uuid))
+        .filter(e::epoch.eq(epoch))
+        .filter(e::kind.eq(EventKind::Released.as_str()));
+    Ok(diesel::select(diesel::dsl::exists(released)).get_result(conn)?)
+}
+
 /// The operation of a cluster that waits for the cloud.
 ///
 /// # Errors

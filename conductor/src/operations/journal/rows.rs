@@ -50,6 +50,7 @@ pub struct OperationRow {
     pub ended_ms: Option<i64>,
     pub traceparent: Option<String>,
     pub tracestate: Option<String>,
+    pub lost_claims: i32,
 }
 
 impl OperationRow {
@@ -217,6 +218,7 @@ pub struct Operation {
     pub reply: Option<Caller>,
     pub attempts: u32,
     pub failures: u32,
+    pub lost_claims: u32,
     pub epoch: Epoch,
     pub deadline_ms: Option<i64>,
 }
@@ -272,6 +274,7 @@ impl TryFrom<OperationRow> for Operation {
             reply,
             attempts: row.attempts.unsigned_abs(),
             failures: row.failures.unsigned_abs(),
+            lost_claims: row.lost_claims.unsigned_abs(),
             epoch: Epoch(row.lease_epoch),
             deadline_ms: row.deadline_ms,
         })

@@ -186,6 +186,7 @@ pub fn requeue_failed(
         op::stop_requested.eq(false),
         op::attempts.eq(0),
         op::failures.eq(0),
+        op::lost_claims.eq(0),
         op::deadline_ms.eq(None::<i64>),
         op::ended_ms.eq(None::<i64>),
         op::reason.eq(None::<String>),
