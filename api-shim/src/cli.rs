@@ -24,7 +24,7 @@ use magnum_config::{ConfigArgs, Settings};
 use magnum_db as db;
 use magnum_db::Database;
 use magnum_rpc::{self as rpc, Transport};
-use magnum_service::{Asked, ProcessReport, Signals, systemd};
+use magnum_service::{Asked, ProcessReport, Signals, keep_memory_private, systemd};
 use magnum_telemetry as telemetry;
 
 use crate::microversion::Version;
@@ -116,6 +116,9 @@ fn inherited_socket() -> anyhow::Result<Option<TcpListener>> {
 
 async fn serve(settings: &Settings, socket: Option<TcpListener>, config: &ConfigArgs) -> anyhow::Result<()> {
     let mut signals = Signals::take()?;
+    if let Err(error) = keep_memory_private() {
+        tracing::warn!(%error, "other processes of this user can read this one's memory");
+    }
     let Some(started) = signals.unless_stopped(start(settings, socket)).await else {
         tracing::info!("stopped during the start");
         return Ok(());

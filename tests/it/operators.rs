@@ -12,6 +12,7 @@
 //! | `documents` | every command in a document works |
 //! | `doctor` | `magnum-conductor doctor` names what is stuck, why, and what to do |
 //! | `drivers` | `magnum-driver-manage`: a new driver, mistakes told by line, the list |
+//! | `units` | systemd understands the units, and measures little exposure |
 //! | `status_command` | `magnum-status upgrade check` says what is broken |
 
 mod admin_ports;
@@ -24,3 +25,4 @@ mod queries;
 mod route;
 mod status_command;
 mod ui;
+mod units;

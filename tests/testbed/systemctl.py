@@ -5,7 +5,7 @@
     systemctl enable --now UNIT…
 
 Knows of a unit's [Service] what this project's have: Type=notify, User, Group, ExecStart, StateDirectory, RuntimeDirectory
-with its mode, LimitNOFILE; the options that only harden or restart are left out. A unit's name or option that it does not
+with their modes, UMask, LimitNOFILE; the options that only harden or restart are left out. A unit's name or option that it does not
 know is an error. What a service prints goes to /var/log/UNIT.log.
 """
 import os
@@ -21,7 +21,11 @@ import tempfile
 UNITS = pathlib.Path('/etc/systemd/system')
 # Hardening, stopping and restarting: not needed to see a service start.
 WITHOUT_EFFECT = {'ExecReload', 'KillMode', 'TimeoutStopSec', 'Restart', 'RestartSec', 'ProtectSystem', 'ProtectHome',
-                  'PrivateTmp', 'NoNewPrivileges', 'RuntimeDirectoryMode'}
+                  'PrivateTmp', 'PrivateDevices', 'ProtectClock', 'ProtectControlGroups', 'ProtectHostname',
+                  'ProtectKernelLogs', 'ProtectKernelModules', 'ProtectKernelTunables', 'ProtectProc',
+                  'RestrictAddressFamilies', 'RestrictRealtime', 'RestrictSUIDSGID', 'LockPersonality', 'NoNewPrivileges',
+                  'CapabilityBoundingSet', 'SystemCallArchitectures', 'SystemCallFilter', 'SystemCallErrorNumber',
+                  'LimitCORE', 'RuntimeDirectoryMode', 'StateDirectoryMode'}
 START_WITHIN = 90
 
 
@@ -42,14 +46,15 @@ def start(unit):
         sys.exit(f'{unit}: only Type=notify is known here')
     account = pwd.getpwnam(options.pop('User'))
     group = options.pop('Group')
-    mode = int(options.get('RuntimeDirectoryMode', '755'), 8)
-    for option, below, rights in (('StateDirectory', '/var/lib', 0o755), ('RuntimeDirectory', '/run', mode)):
+    for option, below in (('StateDirectory', '/var/lib'), ('RuntimeDirectory', '/run')):
+        rights = int(options.get(f'{option}Mode', '755'), 8)
         if option in options:
             folder = pathlib.Path(below, options.pop(option))
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(rights)
             os.chown(folder, account.pw_uid, account.pw_gid)
     limit = int(options.pop('LimitNOFILE'))
+    umask = int(options.pop('UMask', '022'), 8)
     command = shlex.split(options.pop('ExecStart'))
     unknown = set(options) - WITHOUT_EFFECT
     if unknown:
@@ -62,7 +67,7 @@ def start(unit):
         log = open(f'/var/log/{unit}.log', 'ab')
         service = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd='/', user=account.pw_uid, group=group, extra_groups=[],
-            start_new_session=True, env={'PATH': '/usr/bin:/bin', 'LANG': 'C.UTF-8', 'NOTIFY_SOCKET': f'{folder}/notify'},
+            start_new_session=True, umask=umask, env={'PATH': '/usr/bin:/bin', 'LANG': 'C.UTF-8', 'NOTIFY_SOCKET': f'{folder}/notify'},
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit, hard), hard)))
         told.settimeout(START_WITHIN)
         try:

@@ -14,11 +14,13 @@
 pub mod systemd;
 
 mod admin_hosts;
+mod private_memory;
 mod process_report;
 mod signals;
 mod start_report;
 
 pub use self::admin_hosts::AdminHosts;
+pub use self::private_memory::keep_memory_private;
 pub use self::process_report::ProcessReport;
 pub use self::signals::{Asked, SignalError, Signals};
 pub use self::start_report::StartReport;

@@ -5,6 +5,8 @@ use std::fs;
 
 use tokio::runtime::Handle;
 
+use crate::private_memory::is_memory_private;
+
 /// Threads, memory, descriptors and tasks of this process. A figure that the system does not tell is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessReport {
@@ -20,6 +22,8 @@ pub struct ProcessReport {
     pub resident_kib: u64,
     /// Open files, connections included.
     pub open_files: usize,
+    /// Whether other processes of its user are kept from its memory.
+    pub memory_is_private: bool,
 }
 
 impl ProcessReport {
@@ -34,6 +38,7 @@ impl ProcessReport {
             waiting_tasks: metrics.global_queue_depth(),
             resident_kib: figure(&status, "VmRSS:"),
             open_files: fs::read_dir("/proc/self/fd").map_or(0, Iterator::count),
+            memory_is_private: is_memory_private(),
         }
     }
 
@@ -46,6 +51,7 @@ impl ProcessReport {
             waiting_tasks = self.waiting_tasks,
             resident_kib = self.resident_kib,
             open_files = self.open_files,
+            memory_is_private = self.memory_is_private,
             "report: the process"
         );
     }

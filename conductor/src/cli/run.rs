@@ -7,7 +7,7 @@
 
 use anyhow::Context as _;
 use magnum_config::{ConfigArgs, Settings};
-use magnum_service::{Asked, Signals, systemd};
+use magnum_service::{Asked, Signals, keep_memory_private, systemd};
 use magnum_telemetry as telemetry;
 
 use crate::app::{Conductor, Given};
@@ -41,6 +41,9 @@ pub fn run(args: &ConfigArgs) -> anyhow::Result<()> {
 
 async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::take()?;
+    if let Err(error) = keep_memory_private() {
+        tracing::warn!(%error, "other processes of this user can read this one's memory");
+    }
     let start = Conductor::start(settings, Given::default());
     let Some(started) = signals.unless_stopped(start).await else {
         tracing::info!("stopped during the start");

@@ -46,11 +46,16 @@ async fn a_service_says_what_it_uses_and_works_on_and_goes_on() -> Result<()> {
         at_work.contains(&operation) && at_work.contains(&uuid),
         "{at_work}"
     );
-    ensure!(line("report: the process")?.contains("threads="), "{log}");
+    let process = line("report: the process")?;
+    ensure!(
+        process.contains("threads=") && process.contains("memory_is_private=true"),
+        "{process}"
+    );
     ensure!(line("report: parts of the conductor")?.contains("sweep"), "{log}");
 
     api.program.signal(Signal::SIGUSR2)?;
     api.program.wait_log("report: the process", PATIENCE).await?;
+    api.program.wait_log("memory_is_private=true", PATIENCE).await?;
 
     // Both go on.
     api.rest.wait_status(&uuid, "CREATE_COMPLETE", PATIENCE).await?;
