@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use super::manifest::{self, MANIFEST_FILE, Manifest, Problem};
+use super::trust;
 
 /// Larger files are no manifests.
 const LONGEST_MANIFEST: u64 = 1 << 20;
@@ -132,6 +133,7 @@ pub fn load(dir: &Path) -> LoadOutcome {
     let text = read_text(&file).map_err(|why| LoadError::of(dir, why))?;
     let reading = manifest::read(&text);
     let mut problems = reading.problems;
+    problems.extend(trust::check(dir));
     if let Some((line, program)) = &reading.program
         && let Err(message) = check_program(dir, program)
     {
@@ -328,6 +330,85 @@ mod tests {
         let lines: Vec<_> = error.problems.iter().map(|problem| problem.line).collect();
         assert_eq!(lines, [Some(2), Some(12)]);
         assert_eq!(error.version.as_deref(), Some("1.0.0"));
+    }
+
+    #[test]
+    fn what_others_may_write_is_not_run() {
+        let root = tempfile::tempdir().unwrap();
+        let shared = root.path().join("shared");
+        let dir = make(&shared, "x", &text("x", "1.0.0", "bin/run"));
+        fs::create_dir(dir.join("bin")).unwrap();
+        fs::rename(dir.join("run"), dir.join("bin/run")).unwrap();
+        let link = root.path().join("link");
+        symlink(&dir, &link).unwrap();
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let in_folder = format!("chmod -R go-w {}", dir.display());
+        for (path, usual, open, reason, advice) in [
+            (
+                dir.clone(),
+                0o755,
+                0o777,
+                "others may write to the folder",
+                in_folder.clone(),
+            ),
+            (
+                dir.join("bin"),
+                0o755,
+                0o757,
+                "others may write to bin",
+                in_folder.clone(),
+            ),
+            (
+                dir.join("bin/run"),
+                0o755,
+                0o777,
+                "others may write to bin/run",
+                in_folder.clone(),
+            ),
+            (
+                dir.join(MANIFEST_FILE),
+                0o644,
+                0o646,
+                "others may write to driver.toml",
+                in_folder,
+            ),
+            (
+                shared.clone(),
+                0o755,
+                0o777,
+                "others may put another folder in its place",
+                format!("chmod go-w {}", shared.canonicalize().unwrap().display()),
+            ),
+        ] {
+            set(&path, usual);
+            assert!(load(&dir).is_ok(), "{}", told(&dir));
+            set(&path, open);
+            let why = told(&dir);
+            assert_eq!(why, format!("{reason}: {advice}"));
+            assert!(load(&link).is_err());
+            set(&path, usual);
+        }
+        // As in /tmp: what is in it belongs to who made it.
+        set(&shared, 0o1777);
+        assert!(load(&dir).is_ok());
+        // A group that is nobody else: of this process.
+        set(&dir, 0o775);
+        assert!(load(&dir).is_ok());
+    }
+
+    #[test]
+    fn of_much_that_others_may_write_the_first_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = make(root.path(), "x", &text("x", "1.0.0", "run"));
+        for name in ["a", "b", "c", "d", "e"] {
+            fs::write(dir.join(name), "").unwrap();
+            fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o666)).unwrap();
+        }
+        let advice = format!("chmod -R go-w {}", dir.display());
+        assert_eq!(
+            told(&dir),
+            format!("others may write to a, b, c and 2 more: {advice}")
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod info;
 pub mod manifest;
 pub mod registry;
 pub mod resolution;
+mod trust;
 
 pub use announced::Announcement;
 pub use api_exchange::{ApiAnswer, ApiQuestion, ApiRefusal};
