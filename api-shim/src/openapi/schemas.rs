@@ -9,7 +9,7 @@ use utoipa::openapi::schema::{
 
 use super::glossary;
 use crate::microversion::Version;
-use crate::validation::body::{Access, CLUSTER_NAME_PATTERN, Field, Kind};
+use crate::validation::body::{Access, CLUSTER_NAME_PATTERN, Field, Kind, ONE_LINE_PATTERN};
 use crate::validation::query::Argument;
 use crate::views;
 use crate::views::attribute::{Form, Shown, View};
@@ -113,6 +113,11 @@ fn of_kind(kind: Kind, null: bool, about: &str) -> RefOr<Schema> {
         Kind::Text { min, max } => plain(Type::String, null, about)
             .min_length((min > 0).then_some(min))
             .max_length(Some(max))
+            .into(),
+        Kind::Line { max } => plain(Type::String, null, about)
+            .min_length(Some(1))
+            .max_length(Some(max))
+            .pattern(Some(ONE_LINE_PATTERN))
             .into(),
         Kind::Plain { max } => plain(Type::String, null, about)
             .max_length((max < usize::MAX).then_some(max))

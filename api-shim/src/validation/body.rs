@@ -108,6 +108,11 @@ pub enum Kind {
         /// Maximum.
         max: usize,
     },
+    /// Text of 1 to so many characters, in one line: without control characters.
+    Line {
+        /// Maximum.
+        max: usize,
+    },
     /// Text of which the contract says nothing more; refused in other words when it is none.
     Plain {
         /// Characters at most: what its column holds.
@@ -144,12 +149,20 @@ pub enum Kind {
 
 /// As the contract shows it in texts.
 pub const CLUSTER_NAME_PATTERN: &str = "^[a-zA-Z][a-zA-Z0-9_.-]*$";
+/// Text without control characters.
+pub const ONE_LINE_PATTERN: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
 
 /// In words, for documents.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text { min, max } => write!(f, "text of {min} to {max} characters"),
+            Self::Line { max } => {
+                write!(
+                    f,
+                    "text of 1 to {max} characters, no control characters among them"
+                )
+            }
             Self::Plain { max: usize::MAX } => f.write_str("text"),
             Self::Plain { max } => write!(f, "text of at most {max} characters"),
             Self::ClusterName => write!(
@@ -177,6 +190,8 @@ pub use self::value::boolean_of;
 
 /// Text that goes to a column of 255 characters and must not be empty.
 pub const NAME: Kind = Kind::Text { min: 1, max: 255 };
+/// The same without control characters: it gets into logs, files and names of machines.
+pub const ONE_LINE: Kind = Kind::Line { max: 255 };
 /// Text that goes to a column of 255 characters.
 pub const FREE_TEXT: Kind = Kind::Text { min: 0, max: 255 };
 /// Text that the contract says nothing more about, for a column of 255 characters.
@@ -299,6 +314,7 @@ mod tests {
         Field::new("dns", Kind::DnsServers),
         Field::new("uuid", Kind::Uuid),
         Field::new("cluster", Kind::ClusterName),
+        Field::new("line", ONE_LINE),
         Field::read_only("created_at"),
     ];
 
@@ -383,6 +399,29 @@ mod tests {
         assert!(refusal(&json!({"name": "x".repeat(256)})).ends_with("maximum character requirement of 255"));
         assert!(refusal(&json!({"name": 7})).ends_with("Value: '7'. Value should be string"));
         assert_eq!(accepted(&json!({"name": null}))["name"], Value::Null);
+    }
+
+    #[test]
+    fn a_line_has_no_control_characters() {
+        assert_eq!(
+            accepted(&json!({"line": "a [b] ü\u{2028}"}))["line"],
+            "a [b] ü\u{2028}"
+        );
+        for (line, shown) in [
+            ("a\n[b]", r"a\n[b]"),
+            ("\t", r"\t"),
+            ("a\u{7f}", r"a\u{7f}"),
+            ("\u{85}", r"\u{85}"),
+        ] {
+            assert_eq!(
+                refusal(&json!({"line": line})),
+                format!(
+                    "Invalid input for field/attribute line. Value: '{shown}'. Value should not have control characters"
+                )
+            );
+        }
+        assert!(refusal(&json!({"line": ""})).ends_with("minimum character requirement of 1"));
+        assert!(refusal(&json!({"line": "x".repeat(256)})).ends_with("maximum character requirement of 255"));
     }
 
     #[test]

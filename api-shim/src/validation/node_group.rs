@@ -5,7 +5,7 @@ pub mod change;
 pub mod create;
 pub mod rules;
 
-use super::body::{Field, Kind, LONG, NAME, at_least};
+use super::body::{Field, Kind, LONG, NAME, ONE_LINE, at_least};
 use super::cluster::STATUSES;
 use super::patch::Rules;
 use crate::microversion::Version;
@@ -18,7 +18,7 @@ pub const FIELDS: &[Field] = &[
     // Taken and ignored: they are the service's to set, and Magnum lets clients set some of them.
     Field::ignored("id", at_least(1)),
     Field::ignored("uuid", Kind::Uuid),
-    Field::mandatory("name", NAME),
+    Field::mandatory("name", ONE_LINE),
     Field::ignored("cluster_id", Kind::Uuid),
     Field::read_only("project_id"),
     Field::new("docker_volume_size", at_least(1)),
@@ -28,7 +28,7 @@ pub const FIELDS: &[Field] = &[
     Field::new("image_id", NAME),
     Field::read_only("node_addresses"),
     Field::new("node_count", at_least(0)),
-    Field::new("role", NAME),
+    Field::new("role", ONE_LINE),
     Field::new("min_node_count", at_least(0)),
     Field::new("max_node_count", at_least(0)),
     Field::ignored("is_default", Kind::Boolean),

@@ -37,6 +37,19 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
             length(field, text(field, value)?, min, max)?;
             Ok(value.clone())
         }
+        Kind::Line { max } => {
+            let line = text(field, value)?;
+            length(field, line, 1, max)?;
+            if line.contains(char::is_control) {
+                let shown = Value::String(without_control(line));
+                return Err(invalid(
+                    field.name,
+                    &shown,
+                    "Value should not have control characters",
+                ));
+            }
+            Ok(value.clone())
+        }
         Kind::Plain { max } => {
             if !value.is_string() {
                 return Err(wrong_type(field, value, "<class 'str'>"));
@@ -184,6 +197,15 @@ fn text<'a>(field: &Field, value: &'a Value) -> Result<&'a str, Fault> {
         ));
     }
     Ok(text)
+}
+
+/// The text with its control characters in words, since the refusal is read in one line, too.
+fn without_control(text: &str) -> String {
+    let shown = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(shown).collect()
 }
 
 fn length(field: &Field, text: &str, min: usize, max: usize) -> Result<(), Fault> {
