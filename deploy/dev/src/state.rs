@@ -25,6 +25,7 @@ const DRIVER_PROGRAM: &str = include_str!("../../drivers/disk/driver.py");
 const DRIVER_MANIFEST: &str = include_str!("../../drivers/disk/driver.toml");
 /// The setting of the shipped manifest that is replaced by a folder of ours.
 const SHIPPED_ROOT: &str = "root = \"/var/lib/magnum/disk\"";
+const SHIPPED_OBEDIENCE: &str = "obey_labels = false";
 
 /// The image that templates can name at once.
 pub(crate) const IMAGE: &str = "ubuntu-24.04";
@@ -47,7 +48,10 @@ impl State {
         let folder = folder.canonicalize()?;
         // JSON's string is also TOML's.
         let root = json!(folder.join("disk").to_string_lossy());
-        let manifest = DRIVER_MANIFEST.replace(SHIPPED_ROOT, &format!("root = {root}"));
+        // Its users are those who try it out: labels may have it wait and fail.
+        let manifest = DRIVER_MANIFEST
+            .replace(SHIPPED_ROOT, &format!("root = {root}"))
+            .replace(SHIPPED_OBEDIENCE, "obey_labels = true");
         replace(&driver.join("driver.py"), DRIVER_PROGRAM, 0o755)?;
         replace(&driver.join("driver.toml"), &manifest, 0o644)?;
         let images = folder.join("images.json");
@@ -120,6 +124,7 @@ mod tests {
             driver.manifest.settings["root"],
             state.folder().join("disk").to_string_lossy().as_ref()
         );
+        assert_eq!(driver.manifest.settings["obey_labels"], true);
         // Again over what is there.
         State::prepare(state.folder()).unwrap();
     }

@@ -7,7 +7,8 @@ holds the user's token) and `magnum_result_file`, into which it may write a resu
 to the conductor's log. Hosts that cannot be reached (exit code 4) are a reason to try again.
 
 Names and labels are a tenant's words, and Ansible evaluates templates inside of variables: every text of the
-request is marked `!unsafe`, which takes it literally.
+request is marked `!unsafe`, which takes it literally. Counts are a tenant's, too: more nodes than the setting "max_nodes" are
+refused before a playbook sees them. Uuids, which name files, hosts and groups of inventories, are made of letters, digits, - and _.
 """
 
 import json
@@ -24,6 +25,7 @@ UNREACHABLE = 4
 UPDATES = ("resize", "create_nodegroup", "update_nodegroup", "delete_nodegroup")
 TASK = re.compile(r"^TASK \[(?P<name>.+?)\] \**$")
 FATAL = re.compile(r"^(fatal|failed): \[")
+PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 FOLDER = pathlib.Path(__file__).resolve().parent
 # What YAML does not take literally between double quotes, or takes for the end of a line.
 SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -50,6 +52,17 @@ def literal(value):
     if isinstance(value, list):
         return "[" + ", ".join(literal(inner) for inner in value) + "]"
     return f"!unsafe {quoted(value)}" if isinstance(value, str) else json.dumps(value)
+
+
+def check(call, request, most):
+    """Refuses what a playbook should not meet. A cluster of too many nodes can be taken away."""
+    groups = request["node_groups"]
+    for one in (request["cluster"], *groups):
+        if not PLAIN.fullmatch(one["uuid"]):
+            fail(f"{one['uuid']!r} is no uuid")
+    wanted = sum(group["node_count"] for group in groups if group.get("status") != "DELETE_IN_PROGRESS")
+    if call != "delete" and wanted > most:
+        fail(f"this driver builds at most {most} nodes for a cluster, not {wanted}")
 
 
 def play(command, call, request, settings):
@@ -102,6 +115,7 @@ def main():
         for one in request["clusters"]:
             say({"cluster": one["cluster"]["uuid"], "result": {}})
         return
+    check(call, request, settings.get("max_nodes", 1000))
     playbook = call
     if call in UPDATES and not (FOLDER / "templates" / f"{call}.yml").exists():
         playbook = "update"

@@ -17,7 +17,8 @@
 <root> is $DISK_DRIVER_ROOT, else the setting "root". Every effect may be repeated: what exists is adopted, what
 is gone stays gone, and an operation that was finished answers again what it answered before.
 
-Labels of the cluster that change its behaviour, for tests and demonstrations:
+Labels of the cluster that change its behaviour, for tests and demonstrations: not obeyed unless the setting "obey_labels" is
+true, since who makes a cluster chooses its labels.
 
     disk_delay_ms   time that each node takes (default 0)
     disk_async      "true": calls only begin; observe finishes them when the time is over
@@ -28,7 +29,8 @@ Labels of the cluster that change its behaviour, for tests and demonstrations:
     disk_scale      the nodes that go first when a group shrinks: newest (default), oldest; twice: a senseless choice
     disk_monitor    "senseless": more processors than there are; another word: no answer
 
-Addresses of nodes are made up from the cluster's uuid; nobody listens there.
+Addresses of nodes are made up from the cluster's uuid; nobody listens there. More nodes than the setting "max_nodes" are
+refused: counts are a tenant's words, too.
 """
 
 import datetime
@@ -66,6 +68,29 @@ def read(path):
         return json.loads(path.read_text())
     except FileNotFoundError:
         return None
+
+
+def ignore_labels(cluster):
+    """Takes out the labels that change what this driver does."""
+    labels = cluster.get("labels") or {}
+    obeyed = [name for name in labels if name.startswith("disk_")]
+    if obeyed:
+        log(f"obey_labels is not set, so these labels of {cluster['uuid']} are ignored: {', '.join(obeyed)}")
+    cluster["labels"] = {name: value for name, value in labels.items() if name not in obeyed}
+
+
+def most_nodes(request):
+    return request.get("settings", {}).get("max_nodes", 1000)
+
+
+def bound(request, most):
+    """Refuses a cluster of too many nodes. It can be taken away."""
+    if request.get("call") == "delete" or (request["cluster"].get("status") or "").startswith("DELETE_"):
+        return
+    groups = [group for group in request["node_groups"] if group.get("status") != "DELETE_IN_PROGRESS"]
+    wanted = sum(group["node_count"] for group in groups)
+    if wanted > most:
+        raise Failure(f"this driver builds at most {most} nodes for a cluster, not {wanted}")
 
 
 def numbers(folder, group):
@@ -549,6 +574,7 @@ def look_at_all(root, request, look):
     for one in request["clusters"]:
         uuid = one["cluster"]["uuid"]
         try:
+            bound(one, most_nodes(request))
             say({"cluster": uuid, "result": look(root, one)})
         except Failure as failure:
             say({"cluster": uuid, "error": str(failure), "class": failure.kind})
@@ -558,7 +584,11 @@ def main():
     request = json.load(sys.stdin)
     if request.get("protocol") != 1:
         raise Failure(f"protocol {request.get('protocol')} is not known to this driver, only 1")
-    root = os.environ.get("DISK_DRIVER_ROOT") or request.get("settings", {}).get("root")
+    settings = request.get("settings", {})
+    if not settings.get("obey_labels", False):
+        for one in request.get("clusters", [request]):
+            ignore_labels(one["cluster"])
+    root = os.environ.get("DISK_DRIVER_ROOT") or settings.get("root")
     if not root:
         raise Failure("set DISK_DRIVER_ROOT, or root under [settings] in driver.toml")
     root = pathlib.Path(root)
@@ -568,10 +598,11 @@ def main():
         return look_at_all(root, request, lambda root, one: Cluster(root, "observe", one).observe())
     if call == "health":
         return look_at_all(root, request, health)
-    if call == "api":
-        return say({"result": own_api(root, request)})
     if call == "monitor":
         return look_at_all(root, request, monitor)
+    bound(request, most_nodes(request))
+    if call == "api":
+        return say({"result": own_api(root, request)})
     if call == "scale":
         return say({"result": scale(root, request)})
     if call not in CALLS:

@@ -74,8 +74,13 @@ async fn lives(
     Ok(())
 }
 
-/// Installs `disk`. Returns the folder that it builds in.
+/// Installs `disk`, which obeys labels. Returns the folder that it builds in.
 pub(crate) fn install_disk(deployment: &mut Deployment) -> Result<PathBuf> {
+    let obeys = ("obey_labels = false", "obey_labels = true".to_owned());
+    install_disk_with(deployment, &[obeys])
+}
+
+fn install_disk_with(deployment: &mut Deployment, changes: &[(&str, String)]) -> Result<PathBuf> {
     let root = deployment.folder.join("built");
     let manifest =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/drivers/disk/driver.toml"))?;
@@ -84,7 +89,11 @@ pub(crate) fn install_disk(deployment: &mut Deployment) -> Result<PathBuf> {
         .find(|line| line.starts_with("root = "))
         .context("the manifest names no root")?;
     let root_there = format!("root = {:?}", root.display().to_string());
-    install(deployment, "disk", &[(root_line, root_there)])?;
+    install(
+        deployment,
+        "disk",
+        &[&[(root_line, root_there)][..], changes].concat(),
+    )?;
     Ok(root)
 }
 
@@ -101,6 +110,57 @@ async fn disk_builds_nodes_in_a_folder() -> Result<()> {
         Ok(groups.flatten().count())
     };
     lives(&deployment, "disk", json!({}), nodes).await
+}
+
+/// Labels are a tenant's words: as it is shipped, none makes the driver fail, wait or lie.
+#[tokio::test(flavor = "multi_thread")]
+async fn disk_obeys_labels_only_where_its_settings_say_so() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    install_disk_with(&mut deployment, &[])?;
+    let conductor = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let rest = &api.rest;
+    let template = rest.create_template_for("t", "disk").await?;
+    let labels = json!({"disk_fail": "permanent", "disk_fail_on": "all", "disk_delay_ms": "600000"});
+    let cluster = rest.create_cluster(&template, "c", labels).await?;
+    rest.wait_status(&cluster, "CREATE_COMPLETE", PATIENCE).await?;
+    let log = conductor.log();
+    ensure!(
+        log.contains("are ignored: disk_fail, disk_fail_on, disk_delay_ms"),
+        "{log}"
+    );
+    Ok(())
+}
+
+/// So are counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn more_nodes_than_a_drivers_settings_allow_are_refused_and_can_be_deleted() -> Result<()> {
+    for driver in ["disk", "ansible"] {
+        let mut deployment = Deployment::new(Backend::Sqlite).await?;
+        match driver {
+            "disk" => drop(install_disk(&mut deployment)?),
+            _ => drop(install_ansible(&mut deployment)?),
+        }
+        let _conductor = deployment.conductor("one").await?;
+        let api = deployment.api().await?;
+        let rest = &api.rest;
+        let template = rest.create_template_for("t", driver).await?;
+        let body = json!({
+            "name": "c", "cluster_template_id": template, "keypair": "key", "node_count": i32::MAX,
+        });
+        let accepted = rest.post("/clusters", &body).await?.expect(202)?;
+        let cluster = accepted["uuid"].as_str().context("no uuid")?;
+        let failed = rest.wait_status(cluster, "CREATE_FAILED", PATIENCE).await?;
+        let reason = failed["status_reason"].as_str().unwrap_or_default();
+        ensure!(
+            reason.contains("this driver builds at most 1000 nodes for a cluster, not 2147483648"),
+            "{driver}: {reason}"
+        );
+        rest.delete(&format!("/clusters/{cluster}")).await?.expect(204)?;
+        rest.wait_gone(cluster, PATIENCE).await?;
+        deployment.settled(PATIENCE).await?;
+    }
+    Ok(())
 }
 
 /// What `disk` has written down of the nodes of a cluster, by node.
@@ -182,9 +242,8 @@ async fn disk_reboots_and_rebuilds_the_nodes_that_are_meant() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn ansible_runs_its_playbooks_and_no_tenants_words() -> Result<()> {
-    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+/// Installs `ansible`. Returns the folder that it builds in.
+fn install_ansible(deployment: &mut Deployment) -> Result<PathBuf> {
     let state = deployment.folder.join("ansible");
     let command = tool("ansible-playbook")?;
     let changes = [
@@ -197,25 +256,94 @@ async fn ansible_runs_its_playbooks_and_no_tenants_words() -> Result<()> {
             format!("state_directory = {:?}", state.display().to_string()),
         ),
     ];
-    install(&mut deployment, "ansible", &changes)?;
+    install(deployment, "ansible", &changes)?;
+    Ok(state)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ansible_runs_its_playbooks_and_no_tenants_words() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let state = install_ansible(&mut deployment)?;
     let _conductor = deployment.conductor("one").await?;
     let marker = deployment.folder.join("obeyed");
     let words = hostile(&marker);
     let nodes = |cluster: &str| {
-        let Ok(inventory) = fs::read_to_string(state.join(cluster).join("nodes.ini")) else {
+        let Ok(words) = fs::read_to_string(state.join(cluster).join("words.json")) else {
             return Ok(0);
         };
         ensure!(
-            inventory.contains("lookup("),
-            "the label is not taken literally:\n{inventory}"
+            words.contains("lookup("),
+            "the label is not taken literally:\n{words}"
         );
-        Ok(inventory
-            .lines()
-            .filter(|line| !line.starts_with(['[', '#']) && !line.is_empty())
-            .count())
+        Ok(inventory(&state, cluster)?.1.len())
     };
     lives(&deployment, "ansible", json!({ "note": words }), nodes).await?;
     ensure!(!marker.exists(), "a label was run as a template");
+    Ok(())
+}
+
+/// The groups and the hosts of an inventory, which has to hold nothing else.
+fn inventory(state: &Path, cluster: &str) -> Result<(Vec<String>, Vec<String>)> {
+    let text = fs::read_to_string(state.join(cluster).join("nodes.ini"))?;
+    let (mut groups, mut hosts) = (Vec::new(), Vec::new());
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let group = line
+            .strip_prefix("[group_")
+            .and_then(|rest| rest.strip_suffix(']'));
+        let (words, uuid, found) = match (group, line.rsplit_once('-')) {
+            (Some(group), _) => (group, group.replace('_', "-"), &mut groups),
+            (None, Some((uuid, number))) => {
+                number.parse::<u32>().with_context(|| text.clone())?;
+                (line, uuid.to_owned(), &mut hosts)
+            }
+            _ => anyhow::bail!("{line:?} in\n{text}"),
+        };
+        uuid::Uuid::parse_str(&uuid).with_context(|| format!("{line:?} in\n{text}"))?;
+        found.push(words.to_owned());
+    }
+    Ok((groups, hosts))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_of_a_node_group_is_no_line_of_ansibles_inventory() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    let state = install_ansible(&mut deployment)?;
+    // Only a cluster with an address gets node groups; those of an operator's own playbook have one.
+    let playbook = deployment.folder.join("drivers/ansible/templates/create.yml");
+    let text = fs::read_to_string(&playbook)?;
+    let with_address = text.replace(
+        "{'cluster': {",
+        "{'cluster': {'api_address': 'https://192.0.2.1:6443', ",
+    );
+    ensure!(text != with_address, "{text}");
+    fs::write(&playbook, with_address)?;
+    let _conductor = deployment.conductor("one").await?;
+    let api = deployment.api().await?;
+    let rest = &api.rest;
+    let template = rest.create_template_for("t", "ansible").await?;
+    let cluster = rest.create_cluster(&template, "c", json!({})).await?;
+    rest.wait_status(&cluster, "CREATE_COMPLETE", PATIENCE).await?;
+    let marker = deployment.folder.join("obeyed");
+    let groups = format!("/clusters/{cluster}/nodegroups");
+    // Where the name is a line of its own, this host is reached without ssh; elsewhere it is a variable, and run.
+    let several_lines = json!({"name": "x]\nlocalhost ansible_connection=local\n[y", "node_count": 2});
+    let refused = rest.post(&groups, &several_lines).await?;
+    ensure!(
+        refused.status.as_u16() == 400 && refused.detail().contains("field/attribute name"),
+        "{refused:?}"
+    );
+    let name = format!("x] a={} [y", hostile(&marker));
+    let group = json!({"name": name, "node_count": 2});
+    let added = rest.post(&groups, &group).await?.expect(202)?;
+    rest.wait_status(&cluster, "UPDATE_COMPLETE", PATIENCE).await?;
+    let (groups, hosts) = inventory(&state, &cluster)?;
+    ensure!(groups.len() == 3 && hosts.len() == 4, "{groups:?} {hosts:?}");
+    let words = fs::read_to_string(state.join(&cluster).join("words.json"))?;
+    let words: Value = serde_json::from_str(&words)?;
+    let uuid = added["uuid"].as_str().context("no uuid")?;
+    ensure!(words["node_groups"][uuid] == name.as_str(), "{words}");
+    ensure!(!marker.exists(), "a name was run as a template");
+    deployment.settled(PATIENCE).await?;
     Ok(())
 }
 

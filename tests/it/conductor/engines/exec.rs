@@ -75,6 +75,7 @@ impl Shipped {
                 Some((key @ ("root" | "state_directory"), _)) => {
                     format!("{key} = {:?}", subject.built().display().to_string())
                 }
+                Some((key @ "obey_labels", _)) => format!("{key} = true"),
                 Some((key @ "command", _)) => format!("{key} = {:?}", subject.script().display().to_string()),
                 _ => line.to_owned(),
             });

@@ -51,6 +51,11 @@ impl World {
             "root = \"/var/lib/magnum/disk\"",
             &format!("root = {:?}", root.display().to_string()),
         )?;
+        edit(
+            &folder.join("driver.toml"),
+            "obey_labels = false",
+            "obey_labels = true",
+        )?;
         deployment.set("drivers", "driver_path", drivers.display());
         deployment.set("drivers", "custom_api", "disk");
         change(&mut deployment);
