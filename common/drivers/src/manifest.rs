@@ -22,6 +22,7 @@
 //! observe_batch = 500      # for a driver that asks its cloud about many clusters at once
 //! env = ["PATH"]           # names of variables passed through
 //! ca_files = true          # the program gets the cluster's CA and a client certificate as private files
+//! run_as = "magnum-disk"   # the user that the program runs as; unsaid: the conductor's
 //! health = "program"       # program | kubernetes: who tells how healthy the clusters are
 //! [python]                 # of a driver that is a Python package, in place of [exec]
 //! interpreter = "/opt/magnum/bin/python"  # of the environment that the package is installed in
@@ -117,6 +118,8 @@ pub struct ExecSpec {
     pub env: Vec<String>,
     /// Whether the program gets the cluster's CA material, as private files.
     pub ca_files: bool,
+    /// The user that the program runs as, if it is not the conductor's.
+    pub run_as: Option<String>,
     /// Who tells how healthy the clusters are, for a driver with the capability `health`.
     pub health: HealthSource,
 }

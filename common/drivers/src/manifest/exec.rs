@@ -23,6 +23,7 @@ pub(super) fn spec(
             "observe_batch",
             "env",
             "ca_files",
+            "run_as",
             "health",
         ],
         problems,
@@ -31,6 +32,7 @@ pub(super) fn spec(
     let limits = TimeLimits::of(&section, problems);
     let observe_batch = section.count("observe_batch", ("cluster", "clusters"), problems);
     let ca_files = section.flag("ca_files", problems);
+    let run_as = section.text("run_as", problems);
     let health = health_source(&section, capabilities, problems);
     let mut env = Vec::new();
     for at in section.texts("env", problems).unwrap_or_default() {
@@ -52,6 +54,7 @@ pub(super) fn spec(
         observe_batch: observe_batch.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
         env,
         ca_files: ca_files.unwrap_or(false),
+        run_as: run_as.map(|at| at.value),
         health,
     };
     (Some(EngineSpec::Exec(spec)), Some(program))

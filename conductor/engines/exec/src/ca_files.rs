@@ -1,19 +1,20 @@
 //! CA material as files for the program of one call.
 //!
-//! Guarantees: the directory is new, has mode 0700 and belongs to this user, its files have mode 0600, and it is gone
+//! Guarantees: the directory is new, has mode 0700 and belongs to this user, its files have mode 0600 (for a program of
+//! another user they are that user's, and the directory lets pass who knows its random name), and it is gone
 //! when [`CaFiles`] is dropped: after the call, and when the call was cancelled or its future dropped. What a conductor
 //! that was killed has left is removed by [`sweep`], at the next start of one on this host. A directory in use is
 //! locked by its process, so that conductors beside each other leave theirs alone.
 //!
 //! Not guaranteed: anything about copies that the program makes, or that the file system keeps: use one in memory.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use magnum_driver_api::CaMaterial;
-use nix::unistd::geteuid;
+use nix::unistd::{Uid, geteuid};
 use uuid::Uuid;
 
 /// How the directories' names begin.
@@ -34,11 +35,17 @@ pub(crate) struct CaFiles {
 }
 
 impl CaFiles {
-    /// Writes the files into a new directory below `root`, whose name ends with `name`. Blocks on the file system.
+    /// Writes the files into a new directory below `root`, whose name ends with `name`, for `reader`, if that is another
+    /// user. Blocks on the file system.
     ///
     /// # Errors
     /// The file system's; nothing is left behind.
-    pub(crate) fn write(root: &Path, name: Uuid, material: &CaMaterial) -> io::Result<Self> {
+    pub(crate) fn write(
+        root: &Path,
+        name: Uuid,
+        material: &CaMaterial,
+        reader: Option<Uid>,
+    ) -> io::Result<Self> {
         let directory = root.join(format!("{PREFIX}{}", name.simple()));
         DirBuilder::new().mode(0o700).create(&directory)?;
         let lock = match locked(&directory) {
@@ -67,6 +74,12 @@ impl CaFiles {
             if !text.ends_with('\n') {
                 file.write_all(b"\n")?;
             }
+            if let Some(reader) = reader {
+                fchown(&file, Some(reader.as_raw()), None)?;
+            }
+        }
+        if reader.is_some() {
+            fs::set_permissions(&files.directory, Permissions::from_mode(0o711))?;
         }
         Ok(files)
     }
@@ -128,7 +141,6 @@ pub(crate) fn sweep(root: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
 
     use magnum_common::secret::Secret;
 
@@ -149,7 +161,7 @@ mod tests {
     #[test]
     fn files_are_private_and_go_with_their_owner() {
         let root = tempfile::tempdir().unwrap();
-        let files = CaFiles::write(root.path(), Uuid::new_v4(), &material()).unwrap();
+        let files = CaFiles::write(root.path(), Uuid::new_v4(), &material(), None).unwrap();
         let directory = files.directory().to_owned();
         assert_eq!(mode(&directory), 0o700);
         for (name, text) in [(CA, "the CA\n"), (CLIENT, "the client\n"), (KEY, "the key\n")] {
@@ -163,7 +175,7 @@ mod tests {
     #[test]
     fn sweep_removes_unlocked_folders_only() {
         let root = tempfile::tempdir().unwrap();
-        let used = CaFiles::write(root.path(), Uuid::new_v4(), &material()).unwrap();
+        let used = CaFiles::write(root.path(), Uuid::new_v4(), &material(), None).unwrap();
         let left = root.path().join(format!("{PREFIX}of-a-killed-process"));
         fs::create_dir(&left).unwrap();
         fs::write(left.join(KEY), "the key").unwrap();
@@ -181,7 +193,7 @@ mod tests {
     fn unwritable_root_is_an_error_and_leaves_nothing() {
         let root = tempfile::tempdir().unwrap();
         let missing = root.path().join("missing");
-        let error = CaFiles::write(&missing, Uuid::new_v4(), &material()).unwrap_err();
+        let error = CaFiles::write(&missing, Uuid::new_v4(), &material(), None).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         sweep(&missing);
     }

@@ -31,6 +31,8 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::account::become_user;
+
 /// The sub-command by which a program becomes a guard.
 pub const SUB_COMMAND: &str = "exec-guard";
 
@@ -43,6 +45,9 @@ pub struct GuardArgs {
     /// Milliseconds between SIGTERM and SIGKILL.
     #[arg(long)]
     pub grace_ms: u64,
+    /// The user that the program runs as, if not this one.
+    #[arg(long)]
+    pub user: Option<String>,
     /// The driver's program and its arguments.
     #[arg(last = true, required = true)]
     pub command: Vec<OsString>,
@@ -51,6 +56,9 @@ pub struct GuardArgs {
 /// Runs the guard until the program has ended; returns the code to exit with. `stdout` is where the program
 /// writes.
 pub fn run(args: &GuardArgs, stdout: Stdio) -> u8 {
+    if let Some(Err(reason)) = args.user.as_deref().map(become_user) {
+        return refuse(&reason);
+    }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return refuse(&format!("cannot start: {error}")),

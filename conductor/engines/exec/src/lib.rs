@@ -10,9 +10,11 @@
 //!   program says.
 //! * A program whose manifest asks for them gets the cluster's CA and a client certificate as private files that are
 //!   gone after the call: see `ca_files.rs`.
+//! * A program whose manifest names a user runs as that user: see `account.rs`.
 //! * Output is bounded; garbage ends the call as a permanent error that quotes it.
 //! * Not guaranteed: that a program did what it says.
 
+mod account;
 mod api;
 mod api_servers;
 mod ca_files;
@@ -47,6 +49,7 @@ use magnum_telemetry::trace::{self, TraceContext};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use self::account::Account;
 use self::ca_files::CaFiles;
 use self::options::ExecSection;
 use self::outcome::Ended;
@@ -61,6 +64,7 @@ pub struct ExecDriver {
     settings: Map<String, Value>,
     directory: PathBuf,
     program: PathBuf,
+    account: Option<Account>,
     guard: GuardProgram,
     timing: GuardTiming,
     certificates: Arc<dyn ClusterCertificates>,
@@ -101,6 +105,9 @@ impl ExecDriver {
         if spec.health == HealthSource::Kubernetes {
             api_servers::check_build()?;
         }
+        let named = spec.run_as.as_deref();
+        let account = named.map(|name| Account::of(name, &host.folder.dir)).transpose();
+        let account = account.map_err(|problem| vec![problem])?;
         let services = host.services;
         let options = services.options.section::<ExecSection>()?;
         ca_files::sweep(&options.runtime_directory);
@@ -110,6 +117,7 @@ impl ExecDriver {
             settings: manifest.settings,
             program: host.folder.dir.join(&spec.program),
             directory: host.folder.dir,
+            account,
             spec,
             guard: services.guard,
             timing: GuardTiming::for_lease(services.lease),
@@ -206,7 +214,9 @@ impl ExecDriver {
     async fn write_ca_files(&self, material: CaMaterial) -> Result<CaFiles, DriverError> {
         let (root, name) = (self.runtime_directory.clone(), self.random.uuid());
         let shown = root.display().to_string();
-        let written = tokio::task::spawn_blocking(move || CaFiles::write(&root, name, &material)).await;
+        let reader = self.account.as_ref().map(|account| account.uid);
+        let write = move || CaFiles::write(&root, name, &material, reader);
+        let written = tokio::task::spawn_blocking(write).await;
         let reason = match written {
             Ok(Ok(files)) => return Ok(files),
             Ok(Err(error)) => error.to_string(),
@@ -313,6 +323,7 @@ impl ExecDriver {
             timing: self.timing,
             program: &self.program,
             directory: &self.directory,
+            user: self.account.as_ref().map(|account| account.name.as_str()),
             environment,
             request,
             limit,
@@ -331,7 +342,11 @@ impl ExecDriver {
             ("MAGNUM_DRIVER_DIR".to_owned(), self.directory.clone().into()),
         ];
         let listed = self.spec.env.iter().filter(|name| *name != "PATH");
-        environment.extend(listed.filter_map(|name| Some((name.clone(), std::env::var_os(name)?))));
+        let value = |name: &str| match &self.account {
+            Some(account) if name == "HOME" => Some(account.home.clone().into_os_string()),
+            _ => std::env::var_os(name),
+        };
+        environment.extend(listed.filter_map(|name| Some((name.clone(), value(name)?))));
         environment.extend(
             about
                 .into_iter()

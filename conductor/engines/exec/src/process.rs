@@ -39,6 +39,8 @@ pub struct Run<'a> {
     pub program: &'a Path,
     /// Its working directory: the driver's folder.
     pub directory: &'a Path,
+    /// The user that it runs as, if it is another one.
+    pub user: Option<&'a str>,
     /// Its whole environment.
     pub environment: Vec<(String, OsString)>,
     /// Its standard input.
@@ -154,6 +156,7 @@ impl Run<'_> {
             .arg(self.timing.silence.as_millis().to_string())
             .arg("--grace-ms")
             .arg(self.timing.grace.as_millis().to_string())
+            .args(self.user.into_iter().flat_map(|user| ["--user", user]))
             .arg("--")
             .arg(self.program)
             .current_dir(self.directory)

@@ -23,6 +23,7 @@ use magnum_driver_api::{
 };
 
 mod api;
+mod run_as;
 
 /// The token of the user who asks.
 const TOKEN: &str = "tok-of-the-caller";

@@ -73,6 +73,7 @@ fn a_whole_manifest_is_read() {
             observe_batch: Some(200),
             env: vec!["PATH".into(), "HOME".into()],
             ca_files: false,
+            run_as: None,
             health: HealthSource::Program,
         })
     );
@@ -108,6 +109,12 @@ fn ca_files_is_off_unless_the_manifest_sets_it() {
     assert!(matches!(unset.engine, EngineSpec::Exec(exec) if !exec.ca_files));
     let manifest = Manifest::parse(&GOOD.replace("observe_batch = 200", "ca_files = true")).unwrap();
     assert!(matches!(manifest.engine, EngineSpec::Exec(exec) if exec.ca_files));
+}
+
+#[test]
+fn run_as_names_a_user() {
+    let manifest = Manifest::parse(&GOOD.replace("observe_batch = 200", "run_as = \"x\"")).unwrap();
+    assert!(matches!(manifest.engine, EngineSpec::Exec(exec) if exec.run_as.as_deref() == Some("x")));
 }
 
 #[test]
