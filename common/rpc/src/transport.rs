@@ -134,7 +134,9 @@ pub struct ConsumerControl {
 }
 
 impl ConsumerControl {
-    /// Stops consuming from the broker. Deliveries that were received can still be processed and settled.
+    /// Stops consuming from the broker. Deliveries that were received can still be processed and settled. Queues that delete
+    /// themselves (`amqp_auto_delete`) are consumed from all the same, up to the limit of unsettled deliveries: they would go
+    /// with their last consumer.
     pub async fn pause(&self) {
         self.command(ListenCommand::Pause).await;
     }

@@ -166,6 +166,23 @@ async fn a_fanout_reaches_every_server_and_pausing_holds_requests_back() -> Resu
 }
 
 #[tokio::test]
+async fn a_queue_that_deletes_itself_outlives_a_pause_with_its_messages() -> Result<()> {
+    let vhost = rabbitmq::vhost().await?;
+    let bed = Bed::new(&vhost.transport_url(), "amqp_auto_delete=true")?;
+    let mut server = bed.server("one").await?;
+    bed.client().cast(&nobody(), "m", args(1)).await?;
+    let first = next(&mut server).await;
+    server.stop_consuming().await;
+    bed.client().cast(&nobody(), "m", args(2)).await?;
+    server.resume().await;
+    first.delivery.ack().await;
+    let second = next(&mut server).await;
+    assert_eq!(second.request.args["n"], 2);
+    second.delivery.ack().await;
+    Ok(())
+}
+
+#[tokio::test]
 async fn undecodable_message_is_dead_lettered_with_its_reason() -> Result<()> {
     let vhost = rabbitmq::vhost().await?;
     let bed = Bed::new(&vhost.transport_url(), "rabbit_quorum_queue=true")?;

@@ -151,8 +151,12 @@ impl<'a> Session<'a> {
 
     /// Starts all consumers, or cancels them if `paused`. Messages that the broker has sent to a cancelled consumer
     /// are still forwarded.
+    ///
+    /// A queue that deletes itself would go with its last consumer, and its messages with it: there consumers stay, and the
+    /// limit of what they may hold is all that holds the broker back.
     async fn consume_unless(&mut self, paused: bool) -> Result<(), String> {
         let declarations = &self.spec.declarations;
+        let paused = paused && !declarations.iter().any(deletes_itself);
         if paused && self.active > 0 {
             self.cancelled += std::mem::take(&mut self.active);
             within_setup_timeout(cancel(&self.channel, declarations)).await?;
@@ -238,6 +242,10 @@ impl Settlements {
         self.begin_round(channel, None);
         let _lost = (&mut self.sending).await;
     }
+}
+
+fn deletes_itself(declaration: &Declaration) -> bool {
+    matches!(declaration, Declaration::Queue(queue) if queue.auto_delete)
 }
 
 async fn declare(
