@@ -5,6 +5,7 @@
 //! one connection, taken from a stack of idle ones.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +30,10 @@ const CHANNELS: usize = 64;
 
 /// Persistent.
 const DELIVERY_MODE: u8 = 2;
+
+/// Messages in a row that were given up before the broker had confirmed them: then the connection counts as dead, long before
+/// its heartbeat says so.
+const MOST_UNCONFIRMED: u32 = 2;
 
 /// How long a goodbye to the broker may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -55,6 +60,24 @@ struct Live {
     declared: Mutex<HashSet<Declaration>>,
     /// Held while declaring: publishers that begin together declare once, and not beside each other.
     declaring: tokio::sync::Mutex<()>,
+    /// How many messages in a row the broker has said nothing to.
+    unconfirmed: AtomicU32,
+}
+
+/// A message that the broker has not said anything to yet. Dropped, it counts as unconfirmed.
+struct Unconfirmed<'a>(&'a Live);
+
+impl Unconfirmed<'_> {
+    fn answered(self) {
+        self.0.unconfirmed.store(0, Ordering::Relaxed);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unconfirmed<'_> {
+    fn drop(&mut self) {
+        self.0.unconfirmed.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 enum Failure {
@@ -103,7 +126,10 @@ impl Sender {
         // The semaphore is never closed.
         let _permit = self.permits.acquire().await;
         let live = self.live().await?;
-        match self.attempt(&live, message).await {
+        let unconfirmed = Unconfirmed(&live);
+        let outcome = self.attempt(&live, message).await;
+        unconfirmed.answered();
+        match outcome {
             Ok(()) => Ok(()),
             Err(Failure::Other(error)) => Err(error),
             Err(Failure::NoExchange) => {
@@ -161,7 +187,10 @@ impl Sender {
         if let Some(live) = line.live.as_ref()
             && live.connection.status().connected()
         {
-            return Ok(Arc::clone(live));
+            if !live.is_silent() {
+                return Ok(Arc::clone(live));
+            }
+            tracing::warn!("the broker confirms nothing on this connection; opening another one");
         }
         line.live = None;
         let opened = tokio::select! {
@@ -176,6 +205,7 @@ impl Sender {
             idle: Mutex::default(),
             declared: Mutex::default(),
             declaring: tokio::sync::Mutex::default(),
+            unconfirmed: AtomicU32::default(),
         });
         line.live = Some(Arc::clone(&live));
         Ok(live)
@@ -254,6 +284,11 @@ async fn publish_confirmed(
 }
 
 impl Live {
+    /// Whether the broker has stopped to confirm, without having said that it takes no messages for now.
+    fn is_silent(&self) -> bool {
+        self.unconfirmed.load(Ordering::Relaxed) >= MOST_UNCONFIRMED && !self.connection.status().blocked()
+    }
+
     async fn channel(&self) -> lapin::Result<Channel> {
         loop {
             let idle = lock(&self.idle).pop();

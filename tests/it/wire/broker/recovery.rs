@@ -96,6 +96,26 @@ async fn a_publish_over_a_dead_line_fails_in_bounded_time_and_works_when_it_is_b
     Ok(())
 }
 
+#[tokio::test]
+async fn a_connection_that_confirms_nothing_is_replaced_after_two_messages() -> Result<()> {
+    let vhost = rabbitmq::vhost().await?;
+    let proxy = ChaosProxy::start(vhost.address).await?;
+    let _server = Bed::new(&vhost.transport_url(), "")?.server("one").await?;
+    let mut bed = Bed::new(&vhost.transport_url_via(proxy.address()), "")?;
+    bed.options.addressing.publish_timeout = Duration::from_secs(1);
+    let client = bed.client();
+    client.cast(&nobody(), "m", args(0)).await?;
+    proxy.forget();
+    for n in 1..3 {
+        let error = timeout(SOON, client.cast(&nobody(), "m", args(n)))
+            .await?
+            .unwrap_err();
+        assert!(matches!(error, PublishError::TimedOut), "{error}");
+    }
+    timeout(SOON, client.cast(&nobody(), "m", args(3))).await??;
+    Ok(())
+}
+
 /// Twenty confirmed casts come out of the queue after whatever `event` does to the broker.
 async fn confirmed_casts_survive(
     options: &str,
