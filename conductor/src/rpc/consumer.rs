@@ -68,19 +68,19 @@ impl Consumer {
                     first = server.recv() => first,
                 };
                 let Some(first) = first else { break };
-                owed.extend(direct.sort(first).await);
+                owed.extend(direct.sort(first));
             }
             while owed.len() < self.batch
                 && let Some(next) = server.try_recv()
             {
-                owed.extend(direct.sort(next).await);
+                owed.extend(direct.sort(next));
             }
             let mut recording = pin!(intake.take(std::mem::take(&mut owed), &shutdown));
             let is_safe = loop {
                 tokio::select! {
                     biased;
                     is_safe = &mut recording => break is_safe,
-                    Some(next) = server.recv(), if owed.len() < self.batch => owed.extend(direct.sort(next).await),
+                    Some(next) = server.recv(), if owed.len() < self.batch => owed.extend(direct.sort(next)),
                 }
             };
             if !is_safe {

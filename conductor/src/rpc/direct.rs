@@ -20,8 +20,16 @@ use crate::handlers::Incoming;
 use crate::handlers::question::{Answerer, Question};
 use crate::operations::Signals;
 
-/// Direct answers being sent at once; more make the consumer wait.
-const MOST: usize = 256;
+/// Questions being answered at once. More wait their turn.
+const AT_ONCE: usize = 256;
+
+/// Questions that keep their place among the messages which the broker lets us hold ([`magnum_rpc::DEFAULT_PREFETCH`]), so that
+/// another conductor answers them if this one dies. More are acknowledged when they come, as oslo.messaging does with all: the
+/// places are for requests that have to be recorded.
+const KEPT: usize = 128;
+
+/// Questions that wait here. More keep their place, and make the broker wait.
+const MOST_WAITING: usize = 10_000;
 
 /// A message that is to be recorded, and its delivery.
 pub(super) struct PendingMessage {
@@ -45,7 +53,7 @@ impl Direct {
             transport,
             answerer,
             signals,
-            permits: Arc::new(Semaphore::new(MOST)),
+            permits: Arc::new(Semaphore::new(AT_ONCE)),
             tasks: TaskTracker::new(),
         }
     }
@@ -57,7 +65,7 @@ impl Direct {
     }
 
     /// What needs no journal is dealt with; what does comes back.
-    pub(super) async fn sort(&self, message: Message) -> Option<PendingMessage> {
+    pub(super) fn sort(&self, message: Message) -> Option<PendingMessage> {
         let Message { request, delivery } = message;
         self.signals.messages.fetch_add(1, Ordering::Relaxed);
         let address = request.reply.clone();
@@ -73,39 +81,40 @@ impl Direct {
                 };
                 return Some(PendingMessage { incoming, delivery });
             }
-            Routed::Ask(question) => self.ask(address, question, delivery).instrument(span).await,
-            Routed::Fault(fault) => self.refuse(address, fault, delivery).instrument(span).await,
+            Routed::Ask(question) => span.in_scope(|| self.ask(address, question, delivery)),
+            Routed::Fault(fault) => span.in_scope(|| self.refuse(address, fault, delivery)),
         }
         None
     }
 
-    async fn ask(&self, address: Option<ReplyAddress>, question: Box<Question>, delivery: Delivery) {
+    fn ask(&self, address: Option<ReplyAddress>, question: Box<Question>, delivery: Delivery) {
         let (transport, answerer) = (Arc::clone(&self.transport), self.answerer.clone());
+        let permits = Arc::clone(&self.permits);
+        let is_kept = address.is_none() || !(KEPT..MOST_WAITING).contains(&self.tasks.len());
         self.spawn(async move {
+            let delivery = if is_kept {
+                Some(delivery)
+            } else {
+                delivery.ack().await;
+                None
+            };
+            // Never closed; without a permit the work is done all the same.
+            let _permit = permits.acquire().await.ok();
             let outcome = answerer.answer(*question).await;
             if let Err(fault) = &outcome {
                 tracing::debug!(reason = %fault, "a question is answered with an exception");
             }
             settle(transport.as_ref(), address, outcome, delivery).await;
-        })
-        .await;
+        });
     }
 
-    async fn refuse(&self, address: Option<ReplyAddress>, fault: Fault, delivery: Delivery) {
+    fn refuse(&self, address: Option<ReplyAddress>, fault: Fault, delivery: Delivery) {
         tracing::warn!(reason = %fault, "a message cannot be carried out");
         let transport = Arc::clone(&self.transport);
-        self.spawn(async move { settle(transport.as_ref(), address, Err(fault), delivery).await })
-            .await;
+        self.spawn(async move { settle(transport.as_ref(), address, Err(fault), Some(delivery)).await });
     }
 
-    /// Waits only when very many are on their way.
-    async fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        // Never closed; without a permit the work is done all the same.
-        let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
-        let work = async move {
-            let _permit = permit;
-            work.await;
-        };
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(work.in_current_span());
     }
 }
@@ -125,25 +134,35 @@ fn span_of(request: &Request) -> Span {
     )
 }
 
-/// Answers a call and acknowledges; a cast that failed goes to the dead letters.
+/// Answers a call and acknowledges, where that was not done before; a cast that failed goes to the dead letters.
 async fn settle(
     transport: &dyn Transport,
     address: Option<ReplyAddress>,
     outcome: Result<Value, Fault>,
-    delivery: Delivery,
+    delivery: Option<Delivery>,
 ) {
+    let Some(delivery) = delivery else {
+        if let Some(address) = address {
+            answer(transport, &address, outcome).await;
+        }
+        return;
+    };
     match (address, outcome) {
         (Some(address), outcome) => {
-            let sent = match outcome {
-                Ok(value) => reply(transport, &address, Ok(value)).await,
-                Err(fault) => reply(transport, &address, Err(&fault)).await,
-            };
-            if let Err(error) = sent {
-                tracing::warn!(%error, "a caller could not be answered");
-            }
+            answer(transport, &address, outcome).await;
             delivery.ack().await;
         }
         (None, Ok(_)) => delivery.ack().await,
         (None, Err(fault)) => delivery.dead_letter(&fault.message).await,
+    }
+}
+
+async fn answer(transport: &dyn Transport, address: &ReplyAddress, outcome: Result<Value, Fault>) {
+    let sent = match outcome {
+        Ok(value) => reply(transport, address, Ok(value)).await,
+        Err(fault) => reply(transport, address, Err(&fault)).await,
+    };
+    if let Err(error) = sent {
+        tracing::warn!(%error, "a caller could not be answered");
     }
 }

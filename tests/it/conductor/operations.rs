@@ -18,6 +18,7 @@ mod operators;
 mod reasons;
 mod rebooting;
 mod running;
+mod slow_questions;
 mod strange_failures;
 mod suspects;
 pub(crate) mod world;

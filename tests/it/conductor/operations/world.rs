@@ -69,7 +69,7 @@ pub struct World {
     pub db: Database,
     pub driver: Arc<FakeDriver>,
     pub sink: Arc<Sink>,
-    key: Arc<JournalKey>,
+    pub key: Arc<JournalKey>,
     pub timing: OperationTiming,
     _folder: tempfile::TempDir,
 }
