@@ -32,10 +32,11 @@ use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
 use magnum_common::model::HealthStatus;
 use magnum_db::{Database, DbError};
 use rand::RngExt;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use super::polling::Pace;
-use super::polling::{Claim, IsHeld, Poller};
+use super::polling::{Claim, ClaimedBatch, IsHeld, Poller};
 use super::utilisation::UtilisationQueue;
 use super::{FailureLog, Rounds};
 use crate::objects_rpc::ObjectsRpc;
@@ -158,11 +159,11 @@ impl HealthCheck {
     pub async fn round(&self, shutdown: &CancellationToken) -> Result<usize, DbError> {
         let mut polled = 0;
         while !shutdown.is_cancelled() {
-            let claims = self.claim().await?;
-            let count = claims.len();
+            let batch = self.claim().await?;
+            let count = batch.len();
             polled += count;
             if count > 0 {
-                self.poll(claims, shutdown).await?;
+                self.poll(batch, shutdown).await?;
             }
             if count < self.poller.pace.batch {
                 break;
@@ -171,14 +172,14 @@ impl HealthCheck {
         Ok(polled)
     }
 
-    async fn claim(&self) -> Result<Vec<HealthClaim>, DbError> {
+    async fn claim(&self) -> Result<ClaimedBatch<HealthClaim>, DbError> {
         let (me, pace) = (self.poller.me.clone(), self.poller.pace);
         let drivers = self.poller.drivers.reporting();
         let limit = i64::try_from(pace.batch).unwrap_or(i64::MAX);
-        self.poller
-            .db
-            .run(move |conn| health_polls::claim(conn, &me, &drivers, pace.lease, limit))
-            .await
+        let sent = Instant::now();
+        let claim = move |conn: &mut _| health_polls::claim(conn, &me, &drivers, pace.lease, limit);
+        let claimed = self.poller.db.run(claim).await?;
+        Ok(ClaimedBatch::new(claimed, sent, pace.lease, health_polls::renew))
     }
 
     /// Adds rows for new clusters. The first batch is due at once; further ones, as after an upgrade, at random points

@@ -24,10 +24,11 @@ use std::time::Duration;
 
 use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
 use magnum_db::{Database, DbError};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use super::polling::Pace;
-use super::polling::{Claim, IsHeld, Poller};
+use super::polling::{Claim, ClaimedBatch, IsHeld, Poller};
 use super::{FailureLog, Rounds};
 use crate::objects_rpc::ObjectsRpc;
 use crate::operations::Signals;
@@ -121,11 +122,11 @@ impl StatusSync {
     pub async fn round(&self, shutdown: &CancellationToken) -> Result<usize, DbError> {
         let mut polled = 0;
         while !shutdown.is_cancelled() {
-            let claimed = self.claim().await?;
-            let count = claimed.len();
+            let batch = self.claim().await?;
+            let count = batch.len();
             polled += count;
             if count > 0 {
-                self.poll(claimed, shutdown).await?;
+                self.poll(batch, shutdown).await?;
             }
             if count < self.poller.pace.batch && !self.add_missing().await? {
                 break;
@@ -134,17 +135,17 @@ impl StatusSync {
         Ok(polled)
     }
 
-    async fn claim(&self) -> Result<Vec<Claimed>, DbError> {
+    async fn claim(&self) -> Result<ClaimedBatch<Claimed>, DbError> {
         let (me, pace, drivers) = (
             self.poller.me.clone(),
             self.poller.pace,
             self.poller.drivers.loaded(),
         );
         let limit = i64::try_from(pace.batch).unwrap_or(i64::MAX);
-        self.poller
-            .db
-            .run(move |conn| polls::claim(conn, &me, &drivers, pace.lease, limit))
-            .await
+        let sent = Instant::now();
+        let claim = move |conn: &mut _| polls::claim(conn, &me, &drivers, pace.lease, limit);
+        let claimed = self.poller.db.run(claim).await?;
+        Ok(ClaimedBatch::new(claimed, sent, pace.lease, polls::renew))
     }
 
     /// Adds rows for clusters that were never polled, enough for several batches. `false`: there are none.

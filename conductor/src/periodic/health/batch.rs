@@ -38,10 +38,9 @@ impl HealthCheck {
     /// The database failed; clusters not given back by then come free when their lease expires.
     pub(super) async fn poll(
         &self,
-        claims: Vec<HealthClaim>,
+        mut batch: ClaimedBatch<HealthClaim>,
         shutdown: &CancellationToken,
     ) -> Result<(), DbError> {
-        let mut batch = ClaimedBatch::new(claims, self.poller.pace.lease, health_polls::renew);
         let mut groups = self.poller.groups(&batch).await?;
         let monitored = match &self.utilisation {
             Some(_) => groups

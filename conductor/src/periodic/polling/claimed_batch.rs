@@ -31,18 +31,22 @@ impl<C> Drop for ClaimedBatch<C> {
 }
 
 impl<C: Claim> ClaimedBatch<C> {
-    /// A batch that was claimed a moment ago for `lease`.
-    pub(in crate::periodic) fn new(claims: Vec<C>, lease: Duration, renew: Renew) -> Self {
+    /// A batch that was claimed for `lease`; the claim was sent at `sent` or after it.
+    pub(in crate::periodic) fn new(claims: Vec<C>, sent: Instant, lease: Duration, renew: Renew) -> Self {
         Self {
             claims: claims
                 .into_iter()
                 .map(|claim| (claim.cluster().clone(), claim))
                 .collect(),
             renew,
-            // The claim was sent before now; the margin covers that.
-            valid_until: Instant::now() + usable_part(lease),
+            valid_until: sent + usable_part(lease),
             over: CancellationToken::new(),
         }
+    }
+
+    /// How many claims have not been given back yet.
+    pub(in crate::periodic) fn len(&self) -> usize {
+        self.claims.len()
     }
 
     /// Is cancelled when the batch is dropped.
@@ -108,7 +112,7 @@ impl<C: Claim> ClaimedBatch<C> {
     }
 }
 
-/// The part of a lease that is used: the rest covers the time for which the claim itself was under way.
+/// The part of a lease that is used: in the rest calls of drivers are stopped.
 fn usable_part(lease: Duration) -> Duration {
     lease * 5 / 6
 }

@@ -41,10 +41,9 @@ impl StatusSync {
     /// The database failed; clusters not given back by then come free when their lease expires.
     pub(super) async fn poll(
         &self,
-        claimed: Vec<Claimed>,
+        mut batch: ClaimedBatch<Claimed>,
         shutdown: &CancellationToken,
     ) -> Result<(), DbError> {
-        let mut batch = ClaimedBatch::new(claimed, self.poller.pace.lease, polls::renew);
         let groups = self.poller.groups(&batch).await?;
         let polls = join_all(groups.iter().map(|group| observe(&self.poller, group)));
         let observed = batch.renew_while(&self.poller, shutdown, polls).await;
