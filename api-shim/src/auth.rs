@@ -15,6 +15,7 @@ mod keystone;
 mod memcached;
 mod noauth;
 mod shared_cache;
+mod strangers;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ use magnum_openstack::ServiceError;
 use serde_json::json;
 
 use crate::edge::arrival::Noted;
+use crate::edge::forwarded::Outside;
 use crate::edge::path::method_sent;
 
 use self::keystone::Strategy;
@@ -51,6 +53,8 @@ pub struct Credentials<'a> {
     pub method: Method,
     /// The path in its one form, which begins with `/v1`.
     pub path: &'a str,
+    /// The address that it comes from, as the nearest trusted proxy has seen it.
+    pub address: &'a str,
 }
 
 /// Why a request goes no further.
@@ -133,6 +137,10 @@ pub async fn authenticate(
         method: method_sent(&request),
         headers: request.headers(),
         path: request.uri().path(),
+        address: request
+            .extensions()
+            .get::<Outside>()
+            .map_or("", |outside| outside.nearest.as_str()),
     };
     match authenticator.identify(&credentials).await {
         Ok(caller) => {

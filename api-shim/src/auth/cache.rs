@@ -17,11 +17,13 @@ use magnum_config::KeystoneAuthtokenSection;
 use magnum_openstack::{Keystone, ServiceError};
 use moka::Expiry;
 use moka::future::Cache;
+use tokio::time::timeout;
 
 use crate::metric_definitions::{self as metrics, Validation};
 
 use super::identity::Identity;
 use super::shared_cache::{Entry, SharedCache};
+use super::strangers::Strangers;
 
 /// All documents together. A catalog of 30 services is about 10 kB.
 const REMEMBERED_BYTES: u64 = 64 * 1024 * 1024;
@@ -106,6 +108,7 @@ pub struct Tokens {
     memory: Memory,
     cache: Cache<Key, CachedToken>,
     shared: Option<SharedCache>,
+    strangers: Strangers,
     is_away: AtomicBool,
 }
 
@@ -125,6 +128,7 @@ impl Tokens {
                 .expire_after(KeepAsSaid)
                 .build(),
             shared: SharedCache::new(section).filter(|_| memory != Memory::Off),
+            strangers: Strangers::new(),
             is_away: AtomicBool::new(false),
         }
     }
@@ -146,7 +150,7 @@ impl Tokens {
     }
 
     /// The identity that the token stands for; `None` when it is not valid. With `expired_too` a token that was valid
-    /// until it expired is.
+    /// until it expired is. `address` is where the token comes from.
     ///
     /// # Errors
     /// Neither this process nor memcached knows the token, and Keystone cannot be asked or gives an answer
@@ -155,6 +159,7 @@ impl Tokens {
         &self,
         token: &Secret,
         expired_too: bool,
+        address: &str,
     ) -> Result<Option<Arc<Identity>>, NotKnown> {
         if expired_too {
             // One that has not expired is as good, and is probably known already.
@@ -170,7 +175,7 @@ impl Tokens {
         }
         let question = self.cache.entry(key(token, expired_too));
         let found = question
-            .or_try_insert_with(Box::pin(self.ask(token, expired_too)))
+            .or_try_insert_with(Box::pin(self.ask(token, expired_too, address)))
             .await
             .map_err(|error| *error)?;
         if !found.is_fresh() {
@@ -181,7 +186,7 @@ impl Tokens {
     }
 
     /// From another process, or from Keystone.
-    async fn ask(&self, token: &Secret, expired_too: bool) -> Result<CachedToken, NotKnown> {
+    async fn ask(&self, token: &Secret, expired_too: bool, address: &str) -> Result<CachedToken, NotKnown> {
         if let Some(shared) = &self.shared
             && let Some(Entry { document, left }) = shared.get(token, expired_too).await
             && let Ok(identity) = Identity::parse(&document)
@@ -193,6 +198,13 @@ impl Tokens {
                 keep,
             });
         }
+        let Ok(_turn) = timeout(self.keystone.within(), self.strangers.turn(address)).await else {
+            tracing::warn!(
+                address,
+                "tokens of an address that sends invalid ones wait for Keystone too long"
+            );
+            return Err(NotKnown);
+        };
         let started = Instant::now();
         let answer = self.keystone.validate(token, expired_too).await;
         let answer = answer.and_then(|document| document.as_deref().map(parse).transpose());
@@ -218,6 +230,7 @@ impl Tokens {
             }
             Ok(None) => {
                 self.is_back();
+                self.strangers.sent_invalid(address).await;
                 Ok(CachedToken {
                     identity: None,
                     keep: self.memory.of_invalid(),

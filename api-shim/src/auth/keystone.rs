@@ -124,8 +124,11 @@ impl Strategy {
         let Some(token) = token(headers, "x-auth-token").or_else(|| token(headers, "x-storage-token")) else {
             return Err(self.unauthorized("there is no token"));
         };
-        let service = self.service(headers).await?;
-        let found = self.tokens.look_up(&token, service == Service::Trusted).await?;
+        let service = self.service(headers, credentials.address).await?;
+        let found = self
+            .tokens
+            .look_up(&token, service == Service::Trusted, credentials.address)
+            .await?;
         let Some(identity) = found else {
             return Err(self.unauthorized("the token is not valid"));
         };
@@ -142,12 +145,12 @@ impl Strategy {
         })
     }
 
-    async fn service(&self, headers: &HeaderMap) -> Result<Service, Refusal> {
+    async fn service(&self, headers: &HeaderMap, address: &str) -> Result<Service, Refusal> {
         if headers.get("x-service-token").is_none_or(HeaderValue::is_empty) {
             return Ok(Service::Absent);
         }
         let found: Option<Arc<Identity>> = match token(headers, "x-service-token") {
-            Some(token) => self.tokens.look_up(&token, false).await?,
+            Some(token) => self.tokens.look_up(&token, false, address).await?,
             None => None,
         };
         let Some(identity) = found.filter(|identity| self.binding.accepts(&identity.bound_to)) else {
@@ -202,15 +205,39 @@ impl From<NotKnown> for Refusal {
     }
 }
 
-/// A header's token. One that cannot be a token counts as none.
+/// The longest text that is taken for a token. Those of Keystone have 32 to some thousand characters.
+const LONGEST_TOKEN: usize = 8192;
+
+/// A header's token. One that cannot be a token of Keystone's (Fernet, JWS, UUID, or PKI of old) counts as none: Keystone is not
+/// asked about it.
 fn token(headers: &HeaderMap, name: &str) -> Option<Secret> {
     let text = headers.get(name)?.to_str().ok()?.trim();
-    (!text.is_empty()).then(|| Secret::new(text))
+    let is_possible = (1..=LONGEST_TOKEN).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.=~+/".contains(&byte));
+    is_possible.then(|| Secret::new(text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_a_token_counts_as_none() {
+        let is_taken = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-auth-token", HeaderValue::from_str(value).unwrap());
+            token(&headers, "x-auth-token").is_some()
+        };
+        for possible in ["gAAAAABm-_=", " 0123456789abcdef ", "eyJh.eyJz.c2ln", "MII+/=="] {
+            assert!(is_taken(possible), "{possible}");
+        }
+        for impossible in ["", " ", "two words", "a:b", "tok%20en", "<x>"] {
+            assert!(!is_taken(impossible), "{impossible}");
+        }
+        assert!(is_taken(&"a".repeat(LONGEST_TOKEN)) && !is_taken(&"a".repeat(LONGEST_TOKEN + 1)));
+    }
 
     #[test]
     fn a_binding_that_cannot_be_checked_is_refused() {

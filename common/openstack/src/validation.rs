@@ -139,6 +139,11 @@ impl Keystone {
         })
     }
 
+    /// Within which time [`Keystone::validate`] ends.
+    pub const fn within(&self) -> Duration {
+        self.within
+    }
+
     /// Logs the service user in where that was not done yet, and says as whom and where.
     ///
     /// # Errors
