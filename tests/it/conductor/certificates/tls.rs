@@ -11,6 +11,7 @@ use magnum_tests::certificates::Authority;
 use magnum_tests::openstack::OpenStack;
 use magnum_tests::ports::free_port;
 use magnum_tests::tls_front::TlsFront;
+use tokio::runtime;
 
 use super::barbican::{barbican, kept};
 use super::stores::all;
@@ -196,14 +197,20 @@ async fn a_client_certificate_is_shown_where_one_is_asked_for() -> Result<()> {
 }
 
 /// When the refusal arrives, the request may be on its way or not: whoever gets it has to be told the same.
-#[tokio::test(flavor = "multi_thread")]
-async fn every_refusal_of_a_missing_certificate_names_the_option() -> Result<()> {
+///
+/// The client has one thread, and the server others. With more of them, a request that is handed to a connection in the moment in
+/// which that ends may stay in tokio's channel between the two (its receiver empties the channel once, and the sender's handle
+/// keeps it): it fails at the limit of the exchange, which is another error.
+#[test]
+fn every_refusal_of_a_missing_certificate_names_the_option() -> Result<()> {
     let authority = Authority::new()?;
     let own = authority.sign("services", "IP:127.0.0.1")?;
     let certificate = authority.certificate();
     // Nobody gets as far as to what is behind it.
     let behind = ([127, 0, 0, 1], free_port()?).into();
-    let front = TlsFront::start(behind, &own, Some(&certificate)).await?;
+    let server = runtime::Builder::new_multi_thread().enable_all().build()?;
+    let client = runtime::Builder::new_current_thread().enable_all().build()?;
+    let front = server.block_on(TlsFront::start(behind, &own, Some(&certificate)))?;
     let mut settings = Settings::default();
     let section = &mut settings.keystone_auth;
     section.auth_url = Some(format!("https://{}/v3", front.address()));
@@ -213,7 +220,7 @@ async fn every_refusal_of_a_missing_certificate_names_the_option() -> Result<()>
     section.project_name = Some("service".to_owned());
     for attempt in 0..200 {
         let session = Session::new(Credentials::new(&settings)?)?;
-        let Err(error) = session.domain_id().await else {
+        let Err(error) = client.block_on(session.domain_id()) else {
             anyhow::bail!("it works");
         };
         let text = error.to_string();
