@@ -20,6 +20,8 @@
 //! | [`material`], [`request_context`] | what a step begins with |
 //! | [`finish`] | what is written together with an end |
 //! | [`stored_reply`], [`replies`], [`monitor`] | answers of calls, and signs of life until then |
+//! | [`turns`] | in which order queued operations are begun: projects take turns |
+//! | [`slots`] | how many operations run at once, and for whom there is room |
 //! | [`breakers`] | which drivers this conductor leaves to others for a while |
 //! | `lost_claim` | a lease that was lost by slowness counts against nobody |
 //! | [`suspects`] | operations under which conductors end, and how they are kept from taking others along |
@@ -55,10 +57,12 @@ pub mod request_context;
 pub mod retry;
 pub mod run;
 pub mod services;
+pub mod slots;
 pub mod state;
 pub mod stored_reply;
 pub mod suspects;
 pub mod sweep;
+pub mod turns;
 
 pub use executor::Executor;
 pub use journal::{JournalError, Operation};

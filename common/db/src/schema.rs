@@ -217,6 +217,7 @@ diesel::table! {
         traceparent -> Nullable<Text>,
         tracestate -> Nullable<Text>,
         lost_claims -> Integer,
+        turn -> BigInt,
     }
 }
 

@@ -33,7 +33,8 @@ use crate::operations::journal::{JournalError, read, write};
 use crate::operations::notice::{Notice, NoticeDetails, NoticeOutcome, NoticeQueue};
 use crate::operations::state::State;
 use crate::operations::stored_reply::Caller;
-use crate::workflows::DriverSource;
+use crate::operations::turns::{Flow, NO_TURN, Turns};
+use crate::workflows::{DriverSource, OperationKind, Work};
 pub use decide::MOST_OPEN;
 use failure::{is_collision, is_its_own, is_locked, is_outage, not_taken};
 use rows::{apply, end_reservations, new_operation};
@@ -96,6 +97,7 @@ pub struct Acceptor {
     key: Arc<JournalKey>,
     me: ConductorId,
     notices: NoticeQueue,
+    turns: Arc<Turns>,
 }
 
 /// A request with all values that are made without the database.
@@ -143,6 +145,7 @@ impl Acceptor {
             key,
             me,
             notices,
+            turns: Arc::default(),
         }
     }
 
@@ -237,7 +240,7 @@ impl Acceptor {
             .db
             .brief_transaction::<_, JournalError, _>(move |conn| {
                 let plan = Plan::refuse(fault.clone());
-                let row = new_operation(&one, &plan, db::now_ms(conn)?);
+                let row = new_operation(&one, &plan, db::now_ms(conn)?, NO_TURN);
                 let answered = row.reply_pending;
                 write::record(conn, &[row], me.as_str())?;
                 end_reservations(conn, [&*one])?;
@@ -287,10 +290,13 @@ impl Acceptor {
     }
 
     async fn transaction(&self, wave: Vec<Arc<Prepared>>) -> Result<Vec<Accepted>, JournalError> {
-        let (drivers, me, notify) = (Arc::clone(&self.drivers), self.me.clone(), self.notices.is_on());
+        let (me, notify) = (self.me.clone(), self.notices.is_on());
+        let (drivers, turns) = (Arc::clone(&self.drivers), Arc::clone(&self.turns));
         let decided = self
             .db
-            .brief_transaction(move |conn| accept_wave(conn, &wave, drivers.as_ref(), me.as_str(), notify))
+            .brief_transaction(move |conn| {
+                accept_wave(conn, &wave, drivers.as_ref(), &turns, me.as_str(), notify)
+            })
             .await?;
         let (accepted, notices): (Vec<Accepted>, Vec<Option<NoticeDetails>>) = decided.into_iter().unzip();
         for details in notices.into_iter().flatten() {
@@ -305,6 +311,7 @@ fn accept_wave(
     conn: &mut AnyConnection,
     wave: &[Arc<Prepared>],
     drivers: &dyn DriverSource,
+    turns: &Turns,
     me: &str,
     notify: bool,
 ) -> Result<Vec<(Accepted, Option<NoticeDetails>)>, JournalError> {
@@ -327,6 +334,7 @@ fn accept_wave(
         .collect();
     let snapshot = Snapshot::read(conn, &fresh, notify)?;
     let now = db::now_ms(conn)?;
+    let present_turn = read::present_turn(conn)?;
 
     let mut accepted = Vec::with_capacity(wave.len());
     let mut rows = Vec::with_capacity(fresh.len());
@@ -349,7 +357,11 @@ fn accept_wave(
             writes.push((one, plan.writes));
             continue;
         }
-        let row = new_operation(one, &plan, now);
+        let turn = match &plan.verdict {
+            Verdict::Queue(work) => turns.next(flow(one, work), present_turn),
+            Verdict::Done(_) | Verdict::Refuse(_) | Verdict::Merge(_) => NO_TURN,
+        };
+        let row = new_operation(one, &plan, now, turn);
         let recorded = Accepted::Recorded {
             operation: one.id.clone(),
             state: row.state.parse().unwrap_or(State::Queued),
@@ -368,4 +380,11 @@ fn accept_wave(
     apply(conn, writes, me)?;
     end_reservations(conn, fresh)?;
     Ok(accepted)
+}
+
+fn flow(one: &Prepared, work: &Work) -> Flow {
+    Flow {
+        project: one.incoming.context.project_id().map(str::to_owned),
+        is_delete: work.kind() == OperationKind::ClusterDelete,
+    }
 }

@@ -13,22 +13,26 @@ use std::time::Duration;
 
 use magnum_common::retry::{Delays, RetryPolicy};
 use magnum_db::AnyConnection;
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::breakers::Claimable;
 use super::crash_point::{self, CrashPoint};
+use super::journal::candidates::{self, Candidate, Look, Place};
 use super::journal::{JournalError, OperationRow};
-use super::lease::{self, Candidate, Lease, Look};
+use super::lease::{self, Lease};
 use super::run::{self, Stops};
 use super::services::OperationServices;
+use super::slots::{Room, Slots};
 use super::suspects::{SUSPECT_AFTER, Suspects};
+use super::turns::LEEWAY;
 
-/// How many candidates beyond the free slots are looked at: conductors that wake together then pick different
-/// ones more often.
-const SPARE_CANDIDATES: usize = 32;
+/// How many candidates beyond the free slots are looked at, for one free slot and at most: conductors that wake together then
+/// pick different ones more often, and whose turn it is waits for few others.
+const SPARE_CANDIDATES: (usize, usize) = (4, 32);
 
 /// How long stopped operations may take to end their drivers and to give their leases back.
 pub const GIVE_BACK_WITHIN: Duration = Duration::from_secs(30);
@@ -37,6 +41,7 @@ pub const GIVE_BACK_WITHIN: Duration = Duration::from_secs(30);
 pub struct Executor {
     services: OperationServices,
     running: JoinSet<()>,
+    slots: Slots<task::Id>,
     stops: Stops,
     trouble: Delays,
     /// Between looks whose candidates others have taken.
@@ -50,17 +55,18 @@ enum Claims {
     Some,
     /// There were candidates, and others were faster.
     Taken,
-    /// There is nothing to do, as of this moment of the database's clock.
-    Nothing { at_ms: i64 },
+    /// There is nothing to do up to this place in the queue, or in all of it, as of this moment of the database's clock.
+    Nothing { at_ms: i64, up_to: Option<Place> },
 }
 
 impl Executor {
     /// An executor that has not begun.
     pub fn new(services: OperationServices) -> Self {
-        let poll = services.timing.poll;
+        let (poll, workers) = (services.timing.poll, services.timing.workers);
         Self {
             services,
             running: JoinSet::new(),
+            slots: Slots::new(workers),
             stops: Stops::default(),
             trouble: RetryPolicy {
                 initial: Duration::from_millis(200),
@@ -90,7 +96,7 @@ impl Executor {
             tokio::select! {
                 () = woken => {}
                 () = tokio::time::sleep(pause) => {}
-                Some(_ended) = self.running.join_next() => {}
+                Some(ended) = self.running.join_next_with_id() => self.free(&ended),
                 () = shutdown.cancelled() => {}
             }
         }
@@ -99,18 +105,29 @@ impl Executor {
 
     /// Claims until all slots are taken or nothing is left. Returns how long to wait for something new.
     async fn fill(&mut self) -> Duration {
-        while self.running.try_join_next().is_some() {}
-        while self.running.len() < self.services.timing.workers {
+        while let Some(ended) = self.running.try_join_next_with_id() {
+            self.free(&ended);
+        }
+        let mut place = Place::START;
+        loop {
             if let Some(alone) = self.suspects.is_alone_for(self.running.len(), Instant::now()) {
                 return alone;
             }
-            match self.claim_some().await {
+            let room = self.slots.room(self.services.drivers.loaded().len());
+            if room.free == 0 {
+                // A slot that comes free wakes the loop.
+                return self.services.timing.poll;
+            }
+            match self.claim_some(room, place).await {
                 Ok(claims) => {
                     self.trouble.reset();
                     match claims {
                         Claims::Some => self.taken.reset(),
                         Claims::Taken => return self.taken.next_delay(),
-                        Claims::Nothing { at_ms } => {
+                        Claims::Nothing {
+                            up_to: Some(next), ..
+                        } => place = next,
+                        Claims::Nothing { at_ms, up_to: None } => {
                             self.taken.reset();
                             return self.until_due(at_ms).await;
                         }
@@ -123,32 +140,40 @@ impl Executor {
                 }
             }
         }
-        // Full: a slot that comes free wakes the loop.
-        self.services.timing.poll
     }
 
-    async fn claim_some(&mut self) -> Result<Claims, JournalError> {
-        let free = self.services.timing.workers.saturating_sub(self.running.len());
+    fn free(&mut self, ended: &Result<(task::Id, ()), JoinError>) {
+        let task = match ended {
+            Ok((task, ())) => *task,
+            Err(error) => error.id(),
+        };
+        self.slots.free(&task);
+    }
+
+    async fn claim_some(&mut self, mut room: Room, place: Place) -> Result<Claims, JournalError> {
         let claimable = self.claimable();
         let on_trial = claimable.on_trial.clone();
-        let limit = i64::try_from(free + SPARE_CANDIDATES).unwrap_or(i64::MAX);
+        let (least, most) = SPARE_CANDIDATES;
+        let limit = i64::try_from(room.free + room.free.clamp(least, most)).unwrap_or(i64::MAX);
+        let asked = room.clone();
+        let look =
+            move |conn: &mut AnyConnection| candidates::candidates(conn, &claimable, &asked, place, limit);
         let Look {
             at_ms,
-            mut candidates,
-        } = self
-            .services
-            .db
-            .transaction(move |conn| lease::candidates(conn, &claimable, limit))
-            .await?;
-        if candidates.is_empty() {
-            return Ok(Claims::Nothing { at_ms });
-        }
-        if candidates.len() > free {
-            candidates.shuffle(&mut rand::rng());
+            due,
+            queued,
+            next,
+        } = self.services.db.transaction(look).await?;
+        if due.is_empty() && queued.is_empty() {
+            return Ok(Claims::Nothing { at_ms, up_to: next });
         }
         let mut claims = Claims::Taken;
         let mut tried = Vec::new();
-        for candidate in candidates.into_iter().take(free) {
+        let drivers = self.services.drivers.loaded().len();
+        for candidate in in_order(due, queued) {
+            if !room.fits(&candidate) {
+                continue;
+            }
             let lost_claims = candidate.lost_claims();
             if !self
                 .suspects
@@ -163,7 +188,7 @@ impl Executor {
             if trial.as_ref().is_some_and(|driver| tried.contains(driver)) {
                 continue;
             }
-            if let Some((lease, row)) = self.claim(candidate).await? {
+            if let Some((lease, row)) = self.claim(candidate.clone()).await? {
                 claims = Claims::Some;
                 self.suspects.claimed(lost_claims, Instant::now());
                 if let Some(driver) = trial {
@@ -171,12 +196,9 @@ impl Executor {
                     tried.push(driver);
                 }
                 crash_point::reach(&row.kind, "claim", CrashPoint::AfterCommit).await;
-                self.running.spawn(run::operation(
-                    self.services.clone(),
-                    self.stops.clone(),
-                    lease,
-                    row,
-                ));
+                let work = run::operation(self.services.clone(), self.stops.clone(), lease, row);
+                self.slots.take(self.running.spawn(work).id(), candidate);
+                room = self.slots.room(drivers);
                 if lost_claims >= SUSPECT_AFTER {
                     tracing::warn!(
                         lost_claims,
@@ -213,7 +235,7 @@ impl Executor {
     async fn until_due(&self, after_ms: i64) -> Duration {
         let poll = self.services.timing.poll;
         let claimable = self.claimable();
-        let due = move |conn: &mut AnyConnection| lease::next_due_in_ms(conn, &claimable, after_ms);
+        let due = move |conn: &mut AnyConnection| candidates::next_due_in_ms(conn, &claimable, after_ms);
         match self.services.db.transaction(due).await {
             Ok(Some(due)) => Duration::from_millis(due.unsigned_abs()).clamp(Duration::from_millis(20), poll),
             Ok(None) => poll,
@@ -248,4 +270,25 @@ impl Executor {
             self.running.abort_all();
         }
     }
+}
+
+/// What is due by turns with what is queued, so that neither waits for all of the other. Other conductors do the same at the same
+/// time: with some chance in it, they seldom try to claim the same operation.
+fn in_order(mut due: Vec<Candidate>, queued: Vec<Candidate>) -> impl Iterator<Item = Candidate> {
+    let mut random = rand::rng();
+    due.shuffle(&mut random);
+    let mut queued: Vec<(i64, u32, Candidate)> = queued
+        .into_iter()
+        .map(|one| {
+            let turn = one.turn().saturating_add(random.random_range(0..=LEEWAY));
+            (turn, random.random(), one)
+        })
+        .collect();
+    queued.sort_by_key(|(turn, chance, _)| (*turn, *chance));
+    let due = due.into_iter().enumerate().map(|(place, one)| (2 * place, one));
+    let queued = queued.into_iter().enumerate();
+    let queued = queued.map(|(place, (_, _, one))| (2 * place + 1, one));
+    let mut all: Vec<(usize, Candidate)> = due.chain(queued).collect();
+    all.sort_by_key(|(place, _)| *place);
+    all.into_iter().map(|(_, one)| one)
 }

@@ -22,7 +22,7 @@ use magnum_telemetry::trace::{self, TraceContext};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::journal::{self, EventKind, JournalError, NewOperation, fenced, read, write};
+use super::journal::{self, EventKind, JournalError, NewOperation, candidates, fenced, read, write};
 use super::keeper::{KeptLease, LeaseKeeper};
 use super::lease::{self, Lease};
 use super::services::Signals;
@@ -146,7 +146,7 @@ fn take(
     let row = entry(wanted, trace, db::now_ms(conn)?);
     let uuid = row.uuid.clone();
     write::record(conn, &[row], me.as_str())?;
-    let candidate = lease::candidate(conn, &uuid)?;
+    let candidate = candidates::candidate(conn, &uuid)?;
     let claimed = lease::claim(conn, &candidate, me, term, sent)?;
     let (lease, _) = claimed.ok_or(JournalError::Stale)?;
     // Only now: what was accepted before this claim is seen, and what comes later waits for its end.
@@ -187,6 +187,7 @@ fn entry(wanted: &Wanted, trace: Option<&TraceContext>, now: i64) -> NewOperatio
         attempts: 0,
         failures: 0,
         lease_epoch: 0,
+        turn: 0,
         reason: None,
         created_ms: now,
         updated_ms: now,

@@ -7,6 +7,7 @@
 //! Times are milliseconds of the *database's* clock. The only modules of the operations that name diesel are
 //! this one and [`super::lease`].
 
+pub mod candidates;
 pub mod fenced;
 pub mod purge;
 pub mod read;

@@ -12,17 +12,16 @@
 
 use std::time::Duration;
 
-use diesel::dsl::{case_when, sql};
+use diesel::dsl::case_when;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Integer};
+use diesel::sql_types::Integer;
 use magnum_common::ids::{ClusterUuid, ConductorId, Epoch, OperationId};
 use magnum_db::{self as db, AnyConnection, lock, schema};
 use tokio::time::Instant;
 
-use super::breakers::Claimable;
+use super::journal::candidates::Candidate;
 use super::journal::{self, Event, EventKind, JournalError, OperationRow};
 use super::state::State;
-use super::suspects::{SUSPECT_AFTER, WAIT_FOR_EACH_LOSS};
 
 use schema::conductor_operation::dsl as op;
 
@@ -50,28 +49,6 @@ pub struct Lease {
     attempt: i32,
     term: Duration,
     safe_until: Instant,
-}
-
-/// An operation that may be claimed.
-#[derive(Debug, Clone, Queryable)]
-pub struct Candidate {
-    row: i64,
-    state: String,
-    epoch: i64,
-    driver: Option<String>,
-    lost_claims: i32,
-}
-
-impl Candidate {
-    /// Its driver, if one is chosen.
-    pub const fn driver(&self) -> Option<&String> {
-        self.driver.as_ref()
-    }
-
-    /// How often a conductor ended while it had it.
-    pub const fn lost_claims(&self) -> i32 {
-        self.lost_claims
-    }
 }
 
 impl Lease {
@@ -131,84 +108,6 @@ impl Lease {
             detail: None,
         }
     }
-}
-
-/// A cluster has at most one operation at work, and the others wait in the order they were accepted in. (The
-/// unique `running_key` enforces the first half; this keeps hopeless claims from being tried.)
-const ITS_TURN: &str = "NOT EXISTS (SELECT 1 FROM conductor_operation o \
-     WHERE o.cluster_uuid = conductor_operation.cluster_uuid AND o.id <> conductor_operation.id \
-     AND (o.running_key IS NOT NULL \
-          OR (o.id < conductor_operation.id AND o.state IN ('queued', 'running', 'retrying', 'observing'))))";
-
-/// What a conductor may claim at one moment.
-#[derive(Debug)]
-pub struct Look {
-    /// That moment by the database's clock, in milliseconds since 1970.
-    pub at_ms: i64,
-    /// The oldest first.
-    pub candidates: Vec<Candidate>,
-}
-
-/// Operations that may be claimed now by a conductor that can take what is `claimable`.
-///
-/// One whose owner has left it behind is anybody's when it shall stop or is out of time: nothing is asked of its driver
-/// any more, which may be loaded nowhere.
-///
-/// # Errors
-/// The database failed.
-pub fn candidates(conn: &mut AnyConnection, claimable: &Claimable, limit: i64) -> Result<Look, JournalError> {
-    let now = db::now_ms(conn)?;
-    let is_loaded = || op::driver.is_null().or(op::driver.eq_any(&claimable.drivers));
-    let due = op::state
-        .eq_any([State::Queued.as_str(), State::Retrying.as_str()])
-        .and(op::next_attempt_ms.is_null().or(op::next_attempt_ms.le(now)));
-    let abandoned = op::state
-        .eq(State::Running.as_str())
-        .and(op::lease_expires_ms.is_null().or(op::lease_expires_ms.le(now)));
-    // A suspect waits longer. What it waits for wakes nobody: the next look finds it.
-    let has_waited = sql::<Bool>(&format!(
-        "(lost_claims < {SUSPECT_AFTER} OR lease_expires_ms + lost_claims * {} <= ",
-        millis(WAIT_FOR_EACH_LOSS)
-    ))
-    .bind::<BigInt, _>(now)
-    .sql(")");
-    let needs_no_driver = op::stop_requested
-        .eq(true)
-        .or(op::deadline_ms.is_not_null().and(op::deadline_ms.le(now)));
-    let mut found = op::conductor_operation
-        .filter(
-            due.and(is_loaded())
-                .or(abandoned.and(is_loaded().and(has_waited).or(needs_no_driver))),
-        )
-        .filter(sql::<Bool>(ITS_TURN))
-        .into_boxed();
-    for missing in &claimable.without {
-        let other = op::driver.is_null().or(op::driver.ne(&missing.name));
-        let other = other.or(op::driver_version
-            .is_null()
-            .or(op::driver_version.ne(&missing.version)));
-        found = found.filter(other.assume_not_null());
-    }
-    let candidates = found
-        .order(op::id)
-        .limit(limit)
-        .select((op::id, op::state, op::lease_epoch, op::driver, op::lost_claims))
-        .load(conn)?;
-    Ok(Look {
-        at_ms: now,
-        candidates,
-    })
-}
-
-/// One operation, to be claimed: one that this transaction has recorded, or that an owner has left behind.
-///
-/// # Errors
-/// The database.
-pub(super) fn candidate(conn: &mut AnyConnection, uuid: &str) -> Result<Candidate, JournalError> {
-    Ok(op::conductor_operation
-        .filter(op::uuid.eq(uuid))
-        .select((op::id, op::state, op::lease_epoch, op::driver, op::lost_claims))
-        .first(conn)?)
 }
 
 /// Takes a candidate, if it still is one. To be run in a transaction of its own.
@@ -408,40 +307,6 @@ pub fn lost_by_slowness(conn: &mut AnyConnection, lease: &Lease) -> Result<(), J
     journal::append(conn, &lease.event(EventKind::Released))
 }
 
-/// When the next operation becomes claimable by time alone for a conductor that can take what is `claimable`, in milliseconds
-/// from now: a due retry or an expiring lease. `None`: nothing is waiting for a time.
-///
-/// What was due when the conductor looked (`after_ms`, [`Look::at_ms`]) and was not claimed then waits for something else:
-/// its turn, a driver, another conductor.
-///
-/// # Errors
-/// The database failed.
-pub fn next_due_in_ms(
-    conn: &mut AnyConnection,
-    claimable: &Claimable,
-    after_ms: i64,
-) -> Result<Option<i64>, JournalError> {
-    let now = db::now_ms(conn)?;
-    let is_loaded = || op::driver.is_null().or(op::driver.eq_any(&claimable.drivers));
-    let retry: Option<i64> = op::conductor_operation
-        .filter(op::state.eq(State::Retrying.as_str()))
-        .filter(op::next_attempt_ms.gt(after_ms))
-        .filter(is_loaded())
-        .select(diesel::dsl::min(op::next_attempt_ms))
-        .first(conn)?;
-    let expiry: Option<i64> = op::conductor_operation
-        .filter(op::state.eq(State::Running.as_str()))
-        .filter(op::lease_expires_ms.gt(after_ms))
-        .filter(is_loaded())
-        .select(diesel::dsl::min(op::lease_expires_ms))
-        .first(conn)?;
-    Ok(retry
-        .into_iter()
-        .chain(expiry)
-        .min()
-        .map(|due| due.saturating_sub(now).max(0)))
-}
-
-fn millis(duration: Duration) -> i64 {
+pub(super) fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

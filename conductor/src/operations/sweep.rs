@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::OperationId;
-use magnum_db::{self as db, AnyConnection, Database};
+use magnum_db::{self as db, AnyConnection};
 use rand::RngExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,8 @@ use tracing::Instrument as _;
 
 use super::database_watch::DatabaseWatch;
 use super::finish;
-use super::journal::read::{self, Page};
+use super::journal::candidates;
+use super::journal::read;
 use super::journal::{JournalError, Operation, OperationRow};
 use super::lease;
 use super::notice::Notice;
@@ -28,7 +29,7 @@ use super::services::OperationServices;
 use super::state::State;
 
 /// Rows read at once.
-const BATCH: i64 = 100;
+const BATCH: usize = 100;
 
 /// How long an answer is left to the conductor that made it.
 const ANSWER_QUIET: Duration = Duration::from_secs(10);
@@ -58,9 +59,12 @@ pub async fn pass(services: &OperationServices, watch: &mut DatabaseWatch) -> Re
     let asked = Instant::now();
     let now = services.db.run(db::now_ms).await?;
     let seen_for = watch.saw(asked, now);
-    let mut late = Pages::of(move |conn, page| read::out_of_time(conn, now, page));
-    while let Some(rows) = late.next(&services.db).await? {
-        for row in rows {
+    let late = services
+        .db
+        .transaction(move |conn| read::out_of_time(conn, now))
+        .await?;
+    for rows in late.chunks(BATCH) {
+        for row in read_rows(services, rows).await? {
             let timing = services.timing.clone();
             give_up(services, row, move |operation| timing.timed_out(&operation.args)).await?;
         }
@@ -71,40 +75,24 @@ pub async fn pass(services: &OperationServices, watch: &mut DatabaseWatch) -> Re
     }
 
     let quiet = millis(ANSWER_QUIET);
-    let mut unsent = Pages::of(move |conn, page| read::answers_due(conn, quiet, page));
-    while let Some(rows) = unsent.next(&services.db).await? {
-        for row in rows {
+    let unsent = services
+        .db
+        .transaction(move |conn| read::answers_due(conn, quiet))
+        .await?;
+    for rows in unsent.chunks(BATCH) {
+        for row in read_rows(services, rows).await? {
             services.answers.send(&OperationId::new(row.uuid));
         }
     }
     Ok(())
 }
 
-/// All rows of a list, page by page: those at its head that cannot be dealt with do not hide the others.
-struct Pages<R> {
-    read: R,
-    /// Where the next page begins; `None` after the last one.
-    after: Option<i64>,
-}
-
-impl<R> Pages<R>
-where
-    R: Fn(&mut AnyConnection, Page) -> Result<Vec<OperationRow>, JournalError> + Clone + Send + 'static,
-{
-    const fn of(read: R) -> Self {
-        Self { read, after: Some(0) }
-    }
-
-    async fn next(&mut self, db: &Database) -> Result<Option<Vec<OperationRow>>, JournalError> {
-        let Some(after) = self.after else {
-            return Ok(None);
-        };
-        let (read, page) = (self.read.clone(), Page { after, limit: BATCH });
-        let rows = db.transaction(move |conn| read(conn, page)).await?;
-        let is_full = i64::try_from(rows.len()).is_ok_and(|count| count == BATCH);
-        self.after = rows.last().map(|row| row.id).filter(|_| is_full);
-        Ok(Some(rows))
-    }
+async fn read_rows(services: &OperationServices, rows: &[i64]) -> Result<Vec<OperationRow>, JournalError> {
+    let rows = rows.to_vec();
+    services
+        .db
+        .transaction(move |conn| read::by_rows(conn, &rows))
+        .await
 }
 
 async fn end_those_without_driver(services: &OperationServices) -> Result<(), JournalError> {
@@ -113,9 +101,10 @@ async fn end_those_without_driver(services: &OperationServices) -> Result<(), Jo
         millis(services.timing.driver_patience),
     );
     let mine = services.drivers.loaded();
-    let mut orphans = Pages::of(move |conn, page| read::without_driver(conn, alive, patience, page));
-    while let Some(rows) = orphans.next(&services.db).await? {
-        for row in rows {
+    let orphans = move |conn: &mut AnyConnection| read::without_driver(conn, alive, patience);
+    let orphans = services.db.transaction(orphans).await?;
+    for rows in orphans.chunks(BATCH) {
+        for row in read_rows(services, rows).await? {
             if row.driver.as_ref().is_some_and(|driver| mine.contains(driver)) {
                 continue;
             }
@@ -175,7 +164,7 @@ async fn end(
                 return finish::give_up(conn, &operation, State::Failed, &reason, me.as_str());
             }
             // Its owner has left it behind: nobody else can take it from here to the commit.
-            let candidate = lease::candidate(conn, operation.id.as_str())?;
+            let candidate = candidates::candidate(conn, operation.id.as_str())?;
             match lease::claim(conn, &candidate, &me, term, Instant::now())? {
                 Some((lease, _)) => {
                     let fault = Fault::new(Exception::MagnumException, reason);

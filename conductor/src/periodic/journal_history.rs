@@ -1,4 +1,5 @@
-//! Removes old operations from the journal, and old answers of the objects RPC: `[conductor] operation_history`.
+//! Removes old operations from the journal, and old answers of the objects RPC: `[conductor] operation_history`, and a day for
+//! what changed nothing.
 //!
 //! Every conductor does it once an hour, in small transactions. Two at the same time remove each row once; rows that
 //! change during a pass are left to the next one.
@@ -48,6 +49,15 @@ pub async fn pass(db: &Database, history: Duration, window: i64) -> Result<usize
             .await?;
         removed += purged.operations;
         next = purged.next;
+    }
+    loop {
+        let idle = db
+            .transaction(move |conn| purge::purge_idle(conn, history_ms, window))
+            .await?;
+        removed += idle;
+        if i64::try_from(idle).is_ok_and(|idle| idle < window) {
+            break;
+        }
     }
     purge_answers(db, history_ms, window).await?;
     Ok(removed)

@@ -15,8 +15,8 @@ use crate::operations::stored_reply::StoredReply;
 use crate::store;
 use crate::workflows::Args;
 
-/// The journal's row for a planned request.
-pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperation {
+/// The journal's row for a planned request, with its turn in the queue.
+pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64, turn: i64) -> NewOperation {
     let kind = one.incoming.command.kind();
     let context = &one.incoming.context;
     let (state, args, reason, answer) = match &plan.verdict {
@@ -79,6 +79,7 @@ pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64) -> NewOperati
         attempts: 0,
         failures: 0,
         lease_epoch: 0,
+        turn,
         reason,
         created_ms: now,
         updated_ms: now,

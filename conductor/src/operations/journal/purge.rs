@@ -6,7 +6,10 @@
 //! With an operation goes its message id. A message that comes again after that is a new request: see
 //! `docs/DURABILITY.md` for how that would have to happen.
 //!
-//! The rows are walked in the order of their numbers and no further than to the first that is too young, so a
+//! What changed nothing (a refusal, a deletion of what is being deleted) goes after a day: a program that asks for the
+//! impossible once a minute would fill the journal.
+//!
+//! The other rows are walked in the order of their numbers and no further than to the first that is too young, so a
 //! pass costs what it removes, and one row for each cluster that was left alone for long.
 
 use diesel::dsl::sql;
@@ -16,9 +19,13 @@ use magnum_db::{self as db, AnyConnection, schema};
 
 use super::JournalError;
 use crate::operations::state::State;
+use crate::operations::turns::NO_TURN;
 
 use schema::conductor_operation::dsl as op;
 use schema::conductor_operation_event::dsl as event;
+
+/// How long what changed nothing is kept, in milliseconds: so long its message is recognised, and people find the reason.
+const BRIEF_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Not the last thing that happened to a cluster that exists.
 const OF_NO_USE: &str = "(conductor_operation.state = 'refused' \
@@ -59,7 +66,6 @@ pub fn purge(
             next: None,
         });
     };
-    let ended = || State::ENDED.iter().map(|state| state.as_str());
     let old: Vec<(i64, String)> = op::conductor_operation
         .filter(op::id.gt(after))
         .filter(op::id.le(last))
@@ -69,27 +75,55 @@ pub fn purge(
         .filter(sql::<Bool>(OF_NO_USE))
         .select((op::id, op::uuid))
         .load(conn)?;
-    if !old.is_empty() {
-        let (rows, uuids): (Vec<i64>, Vec<&str>) =
-            old.iter().map(|(row, uuid)| (*row, uuid.as_str())).unzip();
-        // Compared again: an operator may have queued one anew since the rows were read.
-        let removed = diesel::delete(
-            op::conductor_operation
-                .filter(op::id.eq_any(rows))
-                .filter(op::state.eq_any(ended()))
-                .filter(op::reply_pending.eq(false)),
-        )
-        .execute(conn)?;
-        if removed != old.len() {
-            return Err(JournalError::Stale);
-        }
-        diesel::delete(event::conductor_operation_event.filter(event::operation_uuid.eq_any(uuids)))
-            .execute(conn)?;
-    }
+    remove(conn, &old)?;
     let is_young = seen.iter().any(|(_, created_ms)| *created_ms > limit);
     let is_full = i64::try_from(seen.len()).is_ok_and(|seen| seen >= window);
     Ok(Purged {
         operations: old.len(),
         next: (is_full && !is_young).then_some(last),
     })
+}
+
+/// Removes at most `limit` operations that changed nothing and ended longer than a day, or than `history_ms`, ago. To be run in a
+/// transaction of its own. Returns how many.
+///
+/// # Errors
+/// As for [`purge`].
+pub fn purge_idle(conn: &mut AnyConnection, history_ms: i64, limit: i64) -> Result<usize, JournalError> {
+    let before = db::now_ms(conn)?.saturating_sub(history_ms.min(BRIEF_MS));
+    let old: Vec<(i64, String)> = op::conductor_operation
+        .filter(op::state.eq_any(ended()))
+        .filter(op::turn.eq(NO_TURN))
+        .filter(op::ended_ms.le(before))
+        .filter(op::reply_pending.eq(false))
+        .select((op::id, op::uuid))
+        .limit(limit)
+        .load(conn)?;
+    remove(conn, &old)?;
+    Ok(old.len())
+}
+
+fn ended() -> impl Iterator<Item = &'static str> {
+    State::ENDED.iter().map(|state| state.as_str())
+}
+
+fn remove(conn: &mut AnyConnection, old: &[(i64, String)]) -> Result<(), JournalError> {
+    if old.is_empty() {
+        return Ok(());
+    }
+    let (rows, uuids): (Vec<i64>, Vec<&str>) = old.iter().map(|(row, uuid)| (*row, uuid.as_str())).unzip();
+    // Compared again: an operator may have queued one anew since the rows were read.
+    let removed = diesel::delete(
+        op::conductor_operation
+            .filter(op::id.eq_any(rows))
+            .filter(op::state.eq_any(ended()))
+            .filter(op::reply_pending.eq(false)),
+    )
+    .execute(conn)?;
+    if removed != old.len() {
+        return Err(JournalError::Stale);
+    }
+    diesel::delete(event::conductor_operation_event.filter(event::operation_uuid.eq_any(uuids)))
+        .execute(conn)?;
+    Ok(())
 }

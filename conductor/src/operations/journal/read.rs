@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use magnum_common::ids::{NodeGroupUuid, OperationId};
 use magnum_db::read::operations::{self, OperationFilter};
 use magnum_db::{self as db, AnyConnection, DbError, schema};
@@ -10,6 +12,7 @@ use magnum_db::{self as db, AnyConnection, DbError, schema};
 use super::JournalError;
 use super::rows::{EventKind, EventRow, OperationRow};
 use crate::operations::state::State;
+use crate::operations::turns;
 use crate::workflows::{Args, OperationKind};
 
 use schema::conductor_operation::dsl as op;
@@ -212,24 +215,26 @@ pub fn waiting_groups(conn: &mut AnyConnection, cluster: &str) -> Result<Vec<Nod
         .collect())
 }
 
-/// A part of a list of operations, which are in the order they were accepted in.
-#[derive(Debug, Clone, Copy)]
-pub struct Page {
-    /// Only rows with a higher number than this.
-    pub after: i64,
-    /// At most so many.
-    pub limit: i64,
-}
-
-/// Operations that nobody works on and whose deadline has passed at `now`, in milliseconds since 1970.
+/// These rows, in the order they were accepted in.
 ///
 /// # Errors
 /// The database failed.
-pub fn out_of_time(
-    conn: &mut AnyConnection,
-    now: i64,
-    page: Page,
-) -> Result<Vec<OperationRow>, JournalError> {
+pub fn by_rows(conn: &mut AnyConnection, rows: &[i64]) -> Result<Vec<OperationRow>, JournalError> {
+    Ok(op::conductor_operation
+        .filter(op::id.eq_any(rows))
+        .order(op::id)
+        .select(OperationRow::as_select())
+        .load(conn)?)
+}
+
+/// Rows of operations that nobody works on and whose deadline has passed at `now`, in milliseconds since 1970.
+///
+/// Like the two below, it names no order and no limit: a database could take that for a reason to walk the whole journal in
+/// its order, which is long, instead of what waits, which is short.
+///
+/// # Errors
+/// The database failed.
+pub fn out_of_time(conn: &mut AnyConnection, now: i64) -> Result<Vec<i64>, JournalError> {
     Ok(op::conductor_operation
         .filter(op::state.eq_any([
             State::Queued.as_str(),
@@ -237,15 +242,12 @@ pub fn out_of_time(
             State::Observing.as_str(),
         ]))
         .filter(op::deadline_ms.le(now))
-        .filter(op::id.gt(page.after))
-        .order(op::id)
-        .limit(page.limit)
-        .select(OperationRow::as_select())
+        .select(op::id)
         .load(conn)?)
 }
 
-/// Operations whose driver no conductor that is alive has loaded, and that wait, or were left behind, for `patience_ms`.
-/// A conductor is alive when it announced its drivers within `alive_ms`.
+/// Rows of operations whose driver no conductor that is alive has loaded, and that wait, or were left behind, for
+/// `patience_ms`. A conductor is alive when it announced its drivers within `alive_ms`.
 ///
 /// # Errors
 /// The database failed.
@@ -253,8 +255,7 @@ pub fn without_driver(
     conn: &mut AnyConnection,
     alive_ms: i64,
     patience_ms: i64,
-    page: Page,
-) -> Result<Vec<OperationRow>, JournalError> {
+) -> Result<Vec<i64>, JournalError> {
     use schema::conductor_driver::dsl as d;
     let now = db::now_ms(conn)?;
     let announced: Vec<String> = d::conductor_driver
@@ -274,31 +275,42 @@ pub fn without_driver(
         .filter(waits.or(left_behind))
         .filter(op::driver.is_not_null())
         .filter(op::driver.ne_all(announced))
-        .filter(op::id.gt(page.after))
-        .order(op::id)
-        .limit(page.limit)
-        .select(OperationRow::as_select())
+        .select(op::id)
         .load(conn)?)
 }
 
-/// Answers that were not sent, and whose operation has not been touched for `quiet_ms`.
+/// Rows with an answer that was not sent, and that have not been touched for `quiet_ms`.
 ///
 /// # Errors
 /// The database failed.
-pub fn answers_due(
-    conn: &mut AnyConnection,
-    quiet_ms: i64,
-    page: Page,
-) -> Result<Vec<OperationRow>, JournalError> {
+pub fn answers_due(conn: &mut AnyConnection, quiet_ms: i64) -> Result<Vec<i64>, JournalError> {
     let now = db::now_ms(conn)?;
     Ok(op::conductor_operation
-        .filter(op::reply_pending.eq(true))
+        // As the index says it.
+        .filter(sql::<Bool>("reply_pending = true"))
         .filter(op::updated_ms.le(now.saturating_sub(quiet_ms)))
-        .filter(op::id.gt(page.after))
-        .order(op::id)
-        .limit(page.limit)
-        .select(OperationRow::as_select())
+        .select(op::id)
         .load(conn)?)
+}
+
+/// Where the queue is: see [`turns`](crate::operations::turns).
+///
+/// # Errors
+/// The database failed.
+pub fn present_turn(conn: &mut AnyConnection) -> Result<i64, JournalError> {
+    let at_work: Vec<i64> = op::conductor_operation
+        .filter(op::state.eq(State::Running.as_str()))
+        .select(op::turn)
+        .load(conn)?;
+    let lowest_queued = if at_work.is_empty() {
+        op::conductor_operation
+            .filter(op::state.eq(State::Queued.as_str()))
+            .select(diesel::dsl::min(op::turn))
+            .first(conn)?
+    } else {
+        None
+    };
+    Ok(turns::present(at_work, lowest_queued))
 }
 
 /// What an operator wants to see.
@@ -334,15 +346,4 @@ pub fn list(conn: &mut AnyConnection, wanted: &Wanted) -> Result<Vec<OperationRo
     .select(OperationRow::as_select())
     .limit(wanted.limit)
     .load(conn)?)
-}
-
-/// How many operations are in each state: for metrics.
-///
-/// # Errors
-/// The database failed.
-pub fn count_by_state(conn: &mut AnyConnection) -> Result<Vec<(String, i64)>, JournalError> {
-    Ok(op::conductor_operation
-        .group_by(op::state)
-        .select((op::state, diesel::dsl::count_star()))
-        .load(conn)?)
 }

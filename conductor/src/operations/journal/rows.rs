@@ -102,6 +102,7 @@ pub struct NewOperation {
     pub attempts: i32,
     pub failures: i32,
     pub lease_epoch: i64,
+    pub turn: i64,
     pub reason: Option<String>,
     pub created_ms: i64,
     pub updated_ms: i64,

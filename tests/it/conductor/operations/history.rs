@@ -113,6 +113,21 @@ on_every_database! {
         assert!(!is_there(&world, &answered).await);
     }
 
+    async fn what_changed_nothing_is_kept_for_a_day(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let conductor = world.conductor("one");
+        let cluster = world.complete_cluster(&conductor).await;
+        world.record(delete(&cluster)).await;
+        let repeated = world.record(delete(&cluster)).await;
+        let refused = world.record(update(&cluster, 3)).await;
+        let states = [world.row(&repeated).await.state, world.row(&refused).await.state];
+        assert_eq!(states, ["cancelled", "refused"]);
+        assert_eq!(purge(&world).await, 0);
+        age(&database, 1).await;
+        assert_eq!(purge(&world).await, 2);
+        assert!(!is_there(&world, &repeated).await && !is_there(&world, &refused).await);
+    }
+
     async fn a_message_is_recognised_as_long_as_its_operation_is_there(database: TestDatabase) {
         let world = World::new(&database).await;
         let conductor = world.conductor("one");

@@ -7,7 +7,9 @@ use magnum_common::model::ClusterStatus;
 use magnum_conductor::handlers::Command;
 use magnum_conductor::operations::breakers::Claimable;
 use magnum_conductor::operations::database_watch::DatabaseWatch;
-use magnum_conductor::operations::{State, finish, lease, sweep};
+use magnum_conductor::operations::journal::candidates::{self, Place};
+use magnum_conductor::operations::slots::Room;
+use magnum_conductor::operations::{State, finish, sweep};
 use magnum_driver_api::{DriverError, DriverReport, NodeGroupChanges};
 use magnum_tests::fake_driver::{Act, Gate, built, with_group};
 use magnum_tests::{TestDatabase, on_every_database, wait};
@@ -300,8 +302,8 @@ on_every_database! {
             let drivers = drivers.iter().map(|name| (*name).to_owned()).collect();
             let claimable = Claimable { drivers, ..Claimable::default() };
             world.read(move |conn| {
-                let look = lease::candidates(conn, &claimable, 10)?;
-                Ok((look.candidates.len(), lease::next_due_in_ms(conn, &claimable, look.at_ms)?))
+                let look = candidates::candidates(conn, &claimable, &Room::default(), Place::START, 10)?;
+                Ok((look.due.len() + look.queued.len(), candidates::next_due_in_ms(conn, &claimable, look.at_ms)?))
             }).await
         };
         let operation = world.record(create()).await;

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use magnum_common::ids::OperationId;
+use magnum_conductor::operations::journal::candidates::{self, Place};
+use magnum_conductor::operations::slots::Room;
 use magnum_conductor::operations::{State, lease};
 use magnum_tests::fake_driver::{Act, Gate};
 use magnum_tests::{TestDatabase, on_every_database, wait};
@@ -65,7 +67,10 @@ on_every_database! {
             drivers: vec!["fake".to_owned()],
             ..Default::default()
         };
-        let candidates = async || world.read(move |conn| lease::candidates(conn, &claimable(), 10)).await.candidates;
+        let candidates = async || {
+            let look = world.read(move |conn| candidates::candidates(conn, &claimable(), &Room::default(), Place::START, 10)).await;
+            [look.due, look.queued].concat()
+        };
         for lost in 0..2 {
             let candidate = candidates().await.pop().expect("its turn");
             assert_eq!(candidate.lost_claims(), (lost - 1).max(0));

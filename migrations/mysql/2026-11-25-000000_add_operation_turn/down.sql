@@ -1,0 +1,6 @@
+ALTER TABLE conductor_operation
+    DROP INDEX ix_conductor_operation_reply,
+    DROP INDEX ix_conductor_operation_cluster_state,
+    DROP INDEX ix_conductor_operation_deadline,
+    DROP INDEX ix_conductor_operation_turn,
+    DROP COLUMN turn;
