@@ -28,6 +28,7 @@
 //! | `secrets` | a user's token is in no file, table or log |
 //! | `full_disk` | an API whose database has no room says so |
 //! | `key_pool` | keys made ahead of need: an idle conductor makes them, a killed one loses those it had taken, nobody gets them again |
+//! | `frozen_conductor` | a conductor that stands still keeps no request from the others for longer than its lease |
 //! | `conductor_process` | signals, the admin interface, and what becomes of a driver's program |
 //! | `magnum_dev` | the embedded default, as somebody meets it who has just cloned the repository |
 //! | `python_driver` | a driver that is a Python package: its clusters' whole life, and what is left of cut-off calls |
@@ -50,6 +51,7 @@ mod different_drivers;
 mod disabled_drivers;
 mod driver_api;
 mod end_to_end;
+mod frozen_conductor;
 mod full_disk;
 mod interop;
 mod key_pool;

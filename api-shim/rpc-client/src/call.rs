@@ -88,6 +88,7 @@ impl Calls {
                 purpose: "replies",
                 declarations: topology::reply_listener(&queue, self.transport.options()),
                 default_prefetch: 0,
+                heartbeat: None,
                 delete_at_stop: None,
             })
             .await?;

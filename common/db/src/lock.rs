@@ -81,7 +81,7 @@ pub fn operation_if_free(conn: &mut AnyConnection, row: i64) -> Result<Option<i6
 }
 
 /// Locks those operations with these numbers that run for `owner` and that nobody else has locked, until the transaction ends.
-/// Returns the number and the epoch of each.
+/// Returns the number and the epoch of each, and whether it is asked to stop.
 ///
 /// # Errors
 /// The database failed.
@@ -89,12 +89,16 @@ pub fn running_if_free(
     conn: &mut AnyConnection,
     owner: &ConductorId,
     rows: &[i64],
-) -> Result<Vec<(i64, i64)>, DbError> {
+) -> Result<Vec<(i64, i64, bool)>, DbError> {
     let rows = conductor_operation::table
         .filter(conductor_operation::id.eq_any(rows))
         .filter(conductor_operation::owner.eq(owner.as_str()))
         .filter(conductor_operation::state.eq("running"))
-        .select((conductor_operation::id, conductor_operation::lease_epoch));
+        .select((
+            conductor_operation::id,
+            conductor_operation::lease_epoch,
+            conductor_operation::stop_requested,
+        ));
     Ok(match conn {
         #[cfg(feature = "postgres")]
         AnyConnection::Postgres(conn) => rows.for_update().skip_locked().load(conn)?,

@@ -78,6 +78,9 @@ pub struct Addressing {
     pub format: WireFormat,
     /// `[DEFAULT] rpc_ping_enabled`: a server answers `oslo_rpc_server_ping`.
     pub ping_enabled: bool,
+    /// A third of `[conductor] operation_lease`: the longest heartbeat of a server's connection. RabbitMQ closes one that is
+    /// silent for more than two, and before the end of the third.
+    pub heartbeat: Option<Duration>,
 }
 
 impl Default for Addressing {
@@ -92,6 +95,7 @@ impl Default for Addressing {
             dead_letter_queue: Some("magnum-conductor.dead".to_owned()),
             format: WireFormat::Json,
             ping_enabled: false,
+            heartbeat: Some(Duration::from_secs(30)),
         }
     }
 }

@@ -22,6 +22,7 @@ impl From<&Settings> for Addressing {
                 RpcContentType::MessagePack => WireFormat::MessagePack,
             },
             ping_enabled: settings.default.rpc_ping_enabled,
+            heartbeat: Some(settings.conductor.operation_lease / 3),
         }
     }
 }

@@ -11,6 +11,8 @@
 //! Not given: exactly-once. A confirmed publish may have been sent twice, a settled delivery may come again
 //! after a reconnect. Requests carry a unique id for that reason.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
@@ -59,6 +61,9 @@ pub struct ListenSpec {
     pub declarations: Vec<Declaration>,
     /// Most deliveries held unsettled when the declarations do not limit them; 0 is no limit.
     pub default_prefetch: u16,
+    /// The longest heartbeat of its connection, where the configured one is longer: how soon the broker takes back what it
+    /// has handed to a process that is frozen. `None`: as configured.
+    pub heartbeat: Option<Duration>,
     /// A queue of this process, deleted when the listener stops.
     pub delete_at_stop: Option<String>,
 }

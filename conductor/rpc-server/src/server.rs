@@ -70,6 +70,7 @@ impl RpcServer {
             purpose: "requests",
             declarations: topology::server(names, server_id, &fanout_queue, options),
             default_prefetch: DEFAULT_PREFETCH,
+            heartbeat: addressing.heartbeat,
             // One that is found again by its name, or that others read too, stays.
             delete_at_stop: is_random.then_some(fanout_queue),
         };

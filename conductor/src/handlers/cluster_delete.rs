@@ -2,7 +2,7 @@
 //!
 //! `DELETE_IN_PROGRESS` is written here, so from the moment of acceptance nothing else is allowed on the cluster
 //! and no status sync, ours or a Python conductor's, can make it look alive again. What waits or is being
-//! observed is cancelled; what runs is asked to stop at its next step boundary, and the delete starts after it. A
+//! observed is cancelled; what runs is asked to stop, and the delete starts after it. A
 //! second delete joins the first, unless that one is only being observed: then it is called anew, because
 //! that is what a user who deletes again wants.
 

@@ -81,7 +81,7 @@ pub struct Writes {
     pub group: Option<Box<(NodeGroup, NodeGroup)>>,
     /// Operations that are not run any more.
     pub cancel: Vec<OpenOperation>,
-    /// Running operations that are to stop at their next step boundary.
+    /// Running operations that are to stop.
     pub stop: Vec<OpenOperation>,
     /// An operation whose next attempt is due now instead of later.
     pub make_due: Option<OpenOperation>,

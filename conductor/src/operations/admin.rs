@@ -125,7 +125,7 @@ fn reopen(conn: &mut AnyConnection, operation: &Operation) -> Result<Args, Admin
 }
 
 /// Gives an operation up. One that waits ends as cancelled and its cluster as `*_FAILED`; one that runs is asked
-/// to stop at its next step boundary; a failed one leaves the list of failures.
+/// to stop; a failed one leaves the list of failures.
 ///
 /// # Errors
 /// See [`AdminError`].
@@ -154,7 +154,7 @@ pub fn discard(
         }
         State::Running => {
             write::request_stop(conn, number, Some(by), reason)?;
-            Ok("asked to stop at its next step boundary")
+            Ok("asked to stop; its conductor stops the driver within seconds")
         }
         State::Failed => {
             write::end(conn, number, state, State::Cancelled, Some(reason), Some(by))?;

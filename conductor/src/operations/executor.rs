@@ -95,6 +95,7 @@ impl Executor {
             signals.running.store(self.running.len(), Ordering::Relaxed);
             tokio::select! {
                 () = woken => {}
+                () = signals.stops.notified() => self.services.keeper.renew_now(),
                 () = tokio::time::sleep(pause) => {}
                 Some(ended) = self.running.join_next_with_id() => self.free(&ended),
                 () = shutdown.cancelled() => {}

@@ -136,7 +136,7 @@ pub fn failed(
     Ok(State::Failed)
 }
 
-/// Ends an operation at a step boundary: because a delete goes ahead, which then owns the cluster's status, or because
+/// Ends an operation that was asked to stop: because a delete goes ahead, which then owns the cluster's status, or because
 /// an operator said so, which leaves a failed cluster.
 ///
 /// # Errors

@@ -8,6 +8,9 @@
 //! renewal slow, lease taken. The worker then stops its driver and writes nothing. [`KeptLease::was_slow`] tells whether the
 //! operation was still ours as far as we knew.
 //!
+//! A renewal also brings whether a delete, or an operator, wants the operation to stop ([`KeptLease::stop_asked`]). Its lease is
+//! kept until the worker has stopped.
+//!
 //! A renewal is due every third of the term, and at the latest after five seconds. That bounds for how long a machine that was
 //! paused, and whose clock stood still meanwhile, goes on beside whoever took over: until its next renewal is answered.
 
@@ -67,6 +70,7 @@ struct Entry {
     lease: Arc<Lease>,
     over: CancellationToken,
     was_slow: CancellationToken,
+    stop_asked: CancellationToken,
     span: Span,
     due: Instant,
     stop_at: Instant,
@@ -79,6 +83,7 @@ pub struct KeptLease {
     key: u64,
     over: CancellationToken,
     was_slow: CancellationToken,
+    stop_asked: CancellationToken,
 }
 
 impl fmt::Debug for Shared {
@@ -116,6 +121,7 @@ impl LeaseKeeper {
     /// Renews `lease` from now on. Inside of a runtime.
     pub fn keep(&self, lease: Arc<Lease>) -> KeptLease {
         let (over, was_slow) = (CancellationToken::new(), CancellationToken::new());
+        let stop_asked = CancellationToken::new();
         let term = self.shared.term;
         let sent = lease.safe_until() - term;
         let mut kept = self.shared.lock();
@@ -129,6 +135,7 @@ impl LeaseKeeper {
             lease,
             over: over.clone(),
             was_slow: was_slow.clone(),
+            stop_asked: stop_asked.clone(),
             span: Span::current(),
         };
         kept.leases.insert(key, entry);
@@ -144,7 +151,17 @@ impl LeaseKeeper {
             key,
             over,
             was_slow,
+            stop_asked,
         }
+    }
+
+    /// Makes the next renewal due at once: it may bring a wish to stop.
+    pub fn renew_now(&self) {
+        let now = Instant::now();
+        for entry in self.shared.lock().leases.values_mut() {
+            entry.due = entry.due.min(now);
+        }
+        self.shared.changed.notify_one();
     }
 }
 
@@ -152,6 +169,11 @@ impl KeptLease {
     /// Cancelled when the lease must not be relied on any more.
     pub const fn over(&self) -> &CancellationToken {
         &self.over
+    }
+
+    /// Cancelled when a delete, or an operator, wants the operation to stop. The lease holds on.
+    pub const fn stop_asked(&self) -> &CancellationToken {
+        &self.stop_asked
     }
 
     /// Whether it is over because it could not be renewed in time, and not because another conductor has it.
@@ -237,6 +259,9 @@ async fn renew_all(shared: Arc<Shared>) {
         if renewals.renewed.contains(&(row, epoch)) {
             entry.due = sent + period(term);
             entry.stop_at = sent + term - margin(term);
+            if renewals.stopping.contains(&(row, epoch)) {
+                entry.stop_asked.cancel();
+            }
         } else if renewals.lost.contains(&(row, epoch)) {
             // Taken over, or ended: both mean that its worker has nothing more to write.
             entry.over.cancel();

@@ -183,7 +183,7 @@ pub fn is_collision(error: &JournalError) -> bool {
 /// What a worker learns whenever it touches its operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fenced {
-    /// A delete, or an operator, wants this operation to stop at its next step boundary.
+    /// A delete, or an operator, wants this operation to stop.
     pub stop_requested: bool,
     /// The deadline, in milliseconds since 1970; `None` before the first step, and without one.
     pub deadline_ms: Option<i64>,
@@ -225,6 +225,8 @@ pub struct Renewals {
     pub renewed: Vec<(i64, Epoch)>,
     /// Another conductor has the operation, or it has ended. What is in neither is ours, and its row is locked by somebody.
     pub lost: Vec<(i64, Epoch)>,
+    /// Those of the renewed that a delete, or an operator, wants to stop.
+    pub stopping: Vec<(i64, Epoch)>,
 }
 
 /// Prolongs these leases of `owner` by `term`. A row that somebody has locked keeps the others from nothing.
@@ -238,15 +240,18 @@ pub fn renew(
     term: Duration,
 ) -> Result<Renewals, JournalError> {
     let rows: Vec<i64> = leases.iter().map(|(row, _)| *row).collect();
-    let is_held = |(row, epoch): &(i64, i64)| leases.contains(&(*row, Epoch(*epoch)));
-    let by_epoch = |(row, epoch): (i64, i64)| (row, Epoch(epoch));
     let mut free = lock::running_if_free(conn, owner, &rows)?;
-    free.retain(is_held);
-    let to_renew: Vec<i64> = free.iter().map(|(row, _)| *row).collect();
+    free.retain(|(row, epoch, _)| leases.contains(&(*row, Epoch(*epoch))));
+    let to_renew: Vec<i64> = free.iter().map(|(row, ..)| *row).collect();
     diesel::update(op::conductor_operation.filter(op::id.eq_any(&to_renew)))
         .set(op::lease_expires_ms.eq(db::now_plus_ms_expr(millis(term)).nullable()))
         .execute(conn)?;
-    let renewed: Vec<_> = free.into_iter().map(by_epoch).collect();
+    let stopping = free.iter().filter(|(_, _, is_asked_to_stop)| *is_asked_to_stop);
+    let stopping = stopping.map(|(row, epoch, _)| (*row, Epoch(*epoch))).collect();
+    let renewed: Vec<_> = free
+        .into_iter()
+        .map(|(row, epoch, _)| (row, Epoch(epoch)))
+        .collect();
     let mut lost: Vec<_> = leases
         .iter()
         .copied()
@@ -262,7 +267,11 @@ pub fn renew(
             .load(conn)?;
         lost.retain(|(row, epoch)| !ours.contains(&(*row, epoch.0)));
     }
-    Ok(Renewals { renewed, lost })
+    Ok(Renewals {
+        renewed,
+        lost,
+        stopping,
+    })
 }
 
 /// Gives the lease back before its end, so that another conductor can go on at once.

@@ -3,7 +3,8 @@
 //! ```text
 //! border: shutdown? ─▶ release
 //! intent (fenced): stop requested? ─▶ cancelled    out of time? ─▶ failed    cluster gone? ─▶ ended
-//! effect: choose a driver, or ask it for something; ends early when the lease is over, the time is up, or the process stops
+//! effect: choose a driver, or ask it for something; ends early when the lease is over, the time is up, the process stops, or
+//!         a delete or an operator wants the operation to stop
 //! result (fenced): next step, or the end
 //! ```
 //!
@@ -79,6 +80,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
                 operation: Arc::new(operation),
                 lease: Arc::clone(&lease),
                 over: kept.over().clone(),
+                stop_asked: kept.stop_asked().clone(),
                 services: services.clone(),
                 stops,
                 snapshot: Arc::clone(&snapshot),
@@ -148,6 +150,8 @@ struct Run {
     operation: Arc<Operation>,
     lease: Arc<Lease>,
     over: CancellationToken,
+    /// A delete, or an operator, wants the operation to stop.
+    stop_asked: CancellationToken,
     /// The cluster as it was when the last step began, for whoever is told of the end.
     snapshot: Arc<Mutex<Option<Box<ClusterSnapshot>>>>,
 }
@@ -465,10 +469,15 @@ impl Run {
         .await
     }
 
-    /// The effect was cut off. With a lease that still holds (the process stops), it is given back.
+    /// The effect was cut off. With a lease that still holds, the operation ends if that is what was asked for; else (the
+    /// process stops) the lease is given back.
     async fn interrupted(&self) -> Result<State, JournalError> {
         if self.over.is_cancelled() {
             return Err(JournalError::LeaseLost);
+        }
+        if self.stop_asked.is_cancelled() {
+            tracing::info!("the driver was stopped: a delete goes ahead, or an operator wants it");
+            return self.write(finish::stopped).await;
         }
         self.release().await
     }

@@ -145,6 +145,8 @@ impl OperationTiming {
 pub struct Signals {
     /// There may be work: something was accepted, or ended and freed its cluster.
     pub work: Notify,
+    /// A delete was accepted, which may want an operation here to stop.
+    pub stops: Notify,
     /// An operation began to wait for the cloud: the status sync may look.
     pub observing: Notify,
     /// Operations that run in this process.

@@ -20,6 +20,7 @@ use crate::operations::crash_point::{self, CrashPoint};
 use crate::operations::monitor::CallMonitors;
 use crate::operations::replies::ReplyQueue;
 use crate::operations::services::Signals;
+use crate::workflows::OperationKind;
 
 /// An outage shorter than this is not worth a warning.
 const QUIET_OUTAGE: Duration = Duration::from_secs(1);
@@ -200,6 +201,9 @@ impl Recorder {
                 return delivery.ack().await;
             }
         };
+        if one.command.kind() == OperationKind::ClusterDelete {
+            self.signals.stops.notify_one();
+        }
         delivery.ack().await;
         if answered {
             self.answers.send(&operation);

@@ -1,4 +1,4 @@
-//! Drivers that take their time: the status is observed until it is final, a delete need not wait for the end
+//! Drivers that take their time: the status is observed until it is final, a delete does not wait for the end
 //! of a create, and no call is made twice.
 
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use magnum_tests::Backend;
 use magnum_tests::deployment::Deployment;
+use magnum_tests::process::works;
 use serde_json::json;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -44,24 +45,26 @@ async fn a_driver_that_only_begins_is_observed_until_it_is_done() -> Result<()> 
 async fn a_delete_overtakes_a_create_that_takes_long() -> Result<()> {
     let deployment = Deployment::new(Backend::Mariadb).await?;
     let _one = deployment.conductor("one").await?;
+    let _two = deployment.conductor("two").await?;
     let api = deployment.api().await?;
     let template = api.rest.create_template("small").await?;
     let cluster = api
         .rest
         .create_cluster(&template, "slow", json!({"scripted_create": "wait"}))
         .await?;
-    magnum_tests::wait::until("the create to begin", PATIENCE, async || {
-        let begun = deployment.record.begun("create", &cluster)?.len();
-        ensure!(begun == 1, "{begun} begun");
-        Ok(())
+    let create = magnum_tests::wait::until("the create to begin", PATIENCE, async || {
+        let mut begun = deployment.record.begun("create", &cluster)?;
+        ensure!(begun.len() == 1, "{} begun", begun.len());
+        Ok(begun.remove(0))
     })
     .await?;
     api.rest
         .delete(&format!("/clusters/{cluster}"))
         .await?
         .expect(204)?;
-    deployment.record.let_go(&cluster)?;
+    // Nobody lets the create go on: either conductor may have taken the delete, and the one that works stops its driver.
     api.rest.wait_gone(&cluster, PATIENCE).await?;
+    ensure!(!works(create.pid), "the create's program still runs");
     ensure!(!deployment.record.is_built(&cluster));
     deployment.settled(PATIENCE).await.map(drop)
 }

@@ -69,6 +69,7 @@ impl Load {
                 },
             ],
             default_prefetch: 0,
+            heartbeat: None,
             delete_at_stop: None,
         };
         transport.listen(spec).await?.stop().await;

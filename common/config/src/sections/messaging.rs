@@ -116,7 +116,8 @@ section! {
         processname: String as Name = program_name(), machine "name of the program";
         /// Maximum number of unacknowledged messages per consumer. 0: no limit.
         rabbit_qos_prefetch_count: u16 as Int<0, 65535> = 0;
-        /// Time without traffic after which a connection is considered lost, in seconds. 0: no heartbeats.
+        /// Time without traffic after which a connection is considered lost, in seconds. 0: no heartbeats. The connection
+        /// on which a conductor takes requests has at most a third of `[conductor] operation_lease`.
         heartbeat_timeout_threshold: u16 as Int<0, 65535> = 60;
         /// Delay before the first attempt to reconnect, in seconds.
         rabbit_retry_interval: Duration as SecondsMinMillis<1> = Duration::from_secs(1);

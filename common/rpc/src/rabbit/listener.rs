@@ -116,7 +116,10 @@ impl Supervisor {
     /// # Errors
     /// Why there is no session, in words for the log.
     async fn open(&self, paused: bool, hosts: &mut HostOrder) -> Result<Session<'_>, String> {
-        let opened = self.opener.open(self.spec.purpose, hosts).await;
+        let opened = self
+            .opener
+            .open(self.spec.purpose, self.spec.heartbeat, hosts)
+            .await;
         let connection = opened.map_err(|error| error.to_string())?;
         Session::open(connection, &self.spec, &self.mismatches, &self.offsets, paused).await
     }

@@ -74,7 +74,7 @@ impl Opener {
     /// # Errors
     /// No host lets us in.
     pub async fn open_once(&self, purpose: &str) -> Result<Connection, OpenError> {
-        self.open(purpose, &mut self.host_order()).await
+        self.open(purpose, None, &mut self.host_order()).await
     }
 
     /// An order of the hosts, for one connection and those that replace it.
@@ -82,8 +82,14 @@ impl Opener {
         HostOrder::new(self.url.hosts.len(), self.failover)
     }
 
-    /// Tries every host once and takes the first that answers.
-    pub(super) async fn open(&self, purpose: &str, order: &mut HostOrder) -> Result<Connection, OpenError> {
+    /// Tries every host once and takes the first that answers. The heartbeat is as configured, and no longer than that.
+    pub(super) async fn open(
+        &self,
+        purpose: &str,
+        longest_heartbeat: Option<Duration>,
+        order: &mut HostOrder,
+    ) -> Result<Connection, OpenError> {
+        let heartbeat = heartbeat(self.heartbeat, longest_heartbeat);
         let mut errors = String::new();
         for index in order.round() {
             let Some(host) = self.url.hosts.get(index) else {
@@ -91,7 +97,7 @@ impl Opener {
             };
             // Before the broker answers: a caller that waits for this may time out earlier than we do.
             order.trying(index);
-            match timeout(CONNECT_TIMEOUT, self.open_host(host, purpose)).await {
+            match timeout(CONNECT_TIMEOUT, self.open_host(host, purpose, heartbeat)).await {
                 Ok(Ok(connection)) => {
                     tracing::debug!({ field::BROKER } = %host, purpose, "connected to the broker");
                     return Ok(connection);
@@ -135,7 +141,7 @@ impl Opener {
         }
     }
 
-    async fn open_host(&self, host: &BrokerHost, purpose: &str) -> lapin::Result<Connection> {
+    async fn open_host(&self, host: &BrokerHost, purpose: &str, heartbeat: u16) -> lapin::Result<Connection> {
         let uri = AMQPUri {
             scheme: AMQPScheme::AMQP,
             authority: AMQPAuthority {
@@ -148,7 +154,7 @@ impl Opener {
             },
             vhost: self.url.virtual_host.clone(),
             query: AMQPQueryString {
-                heartbeat: Some(self.heartbeat),
+                heartbeat: Some(heartbeat),
                 frame_max: Some(FRAME_MAX),
                 auth_mechanism: Some(self.login),
                 ..AMQPQueryString::default()
@@ -185,6 +191,14 @@ impl Opener {
             properties,
         )
         .await
+    }
+}
+
+/// The heartbeat to ask for, in seconds: what is configured, and no more than `longest`. 0, which is none, stays.
+fn heartbeat(configured: u16, longest: Option<Duration>) -> u16 {
+    match longest {
+        Some(longest) => configured.min(u16::try_from(longest.as_secs()).unwrap_or(u16::MAX).max(1)),
+        None => configured,
     }
 }
 
@@ -231,4 +245,19 @@ fn handshake(error: &std::io::Error) -> Option<&rustls::Error> {
 /// It has more than 255 bytes.
 pub fn short(text: &str) -> Result<lapin::types::ShortString, String> {
     lapin::types::ShortString::try_new(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heartbeat_is_never_longer_than_configured_and_never_turned_on_or_off_by_a_limit() {
+        let limit = |seconds| Some(Duration::from_secs_f64(seconds));
+        assert_eq!(heartbeat(60, None), 60);
+        assert_eq!(heartbeat(60, limit(30.0)), 30);
+        assert_eq!(heartbeat(10, limit(30.0)), 10);
+        assert_eq!(heartbeat(60, limit(0.3)), 1);
+        assert_eq!(heartbeat(0, limit(30.0)), 0);
+    }
 }

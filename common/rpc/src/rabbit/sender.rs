@@ -194,7 +194,7 @@ impl Sender {
         }
         line.live = None;
         let opened = tokio::select! {
-            opened = self.opener.open("sender", &mut line.hosts) => opened,
+            opened = self.opener.open("sender", None, &mut line.hosts) => opened,
             () = self.closing.cancelled() => {
                 return Err(PublishError::Disconnected("the program ends".to_owned()));
             }

@@ -121,7 +121,7 @@ pub fn end(
     note(conn, row, EventKind::Ended, by, Some(&detail))
 }
 
-/// Asks a running operation to stop at its next step boundary.
+/// Asks a running operation to stop: at its next step boundary, or when its conductor renews the lease.
 ///
 /// # Errors
 /// [`JournalError::Stale`]: the row is not as it was when it was read. Else the database failed.

@@ -1,5 +1,5 @@
-//! What a step does: choose a driver, or ask it for something. Ends early when the lease is over, the time is up, or the process
-//! stops.
+//! What a step does: choose a driver, or ask it for something. Ends early when the lease is over, the time is up, the process
+//! stops, or a delete or an operator wants the operation to stop.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use magnum_common::error::{ErrorClass, Fault};
 use magnum_common::panic;
 use magnum_driver_api::{Driver, DriverCall, DriverError, DriverReport, Reason, Shrinking, limits};
 use magnum_telemetry::field;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -28,6 +28,10 @@ use crate::workflows::{self, DriverRef, Step, choose_nodes};
 
 /// How long a driver that was told to stop may take to do so before its future is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// How long an effect may go on that is asked to stop, counted from its beginning. Most calls end by themselves within it, and
+/// what they made is then known to the delete that follows.
+const LEFT_ALONE: Duration = Duration::from_secs(5);
 
 /// What a step brought.
 pub(super) enum Effect {
@@ -145,6 +149,7 @@ impl Run {
             Ok(context) => context,
             Err(effect) => return effect,
         };
+        let begun = Instant::now();
         let generating = self
             .services
             .certificates
@@ -159,8 +164,15 @@ impl Run {
             },
             () = out_of_time(material) => self.timed_out(),
             () = self.over.cancelled() => Effect::Interrupted,
+            () = self.has_to_stop(begun) => Effect::Interrupted,
             () = self.stops.now.cancelled() => Effect::Interrupted,
         }
+    }
+
+    /// Until an effect that began at `begun` has to make way.
+    async fn has_to_stop(&self, begun: Instant) {
+        self.stop_asked.cancelled().await;
+        sleep_until(begun + LEFT_ALONE).await;
     }
 
     /// The context of the request; without it nothing can be done yet.
@@ -219,6 +231,7 @@ impl Run {
             Err(effect) => return effect,
         };
         let span = tracing::info_span!("driver call", { field::DRIVER } = driver.info().name);
+        let begun = Instant::now();
         let cancel = CancellationToken::new();
         let reporter = Reporter::new();
         let template = material.upgrade_to.as_ref().unwrap_or(&material.template);
@@ -255,6 +268,7 @@ impl Run {
             () = reporter.write_to_journal(&self.services.db, &self.lease) => false,
             () = out_of_time(material) => true,
             () = self.over.cancelled() => false,
+            () = self.has_to_stop(begun) => false,
             () = self.stops.now.cancelled() => false,
         };
         // Told to stop, given a moment, then dropped: both end the driver's work.

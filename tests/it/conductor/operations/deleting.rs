@@ -59,6 +59,29 @@ on_every_database! {
         assert_eq!(world.cluster(&uuid).await, None);
     }
 
+    async fn a_call_that_does_not_end_is_stopped_for_a_delete_that_another_conductor_accepted(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let gate = Gate::new();
+        world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Report(Box::default()))));
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let creating = world.record(asked).await;
+        let one = world.conductor("one");
+        gate.entered().await;
+        let two = world.conductor("two");
+
+        let deleting = world.record(delete(&uuid)).await;
+        two.wake();
+        let row = world.reaches(&creating, State::Cancelled).await;
+        assert!(row.reason.unwrap().contains("being deleted"));
+        assert_eq!(row.lost_claims, 0, "its conductor has given it up itself");
+        world.reaches(&deleting, State::Succeeded).await;
+        let ends: Vec<_> = world.driver.calls().iter().map(|call| (call.method, call.end)).collect();
+        assert_eq!(ends, [("create", "cancelled"), ("delete", "done")]);
+        assert_eq!(world.cluster(&uuid).await, None);
+        drop((one, two));
+    }
+
     async fn observing_or_retrying_operation_is_cancelled(database: TestDatabase) {
         let mut world = World::new(&database).await;
         world.timing.limits.policy.initial = std::time::Duration::from_secs(600);

@@ -96,6 +96,23 @@ on_every_database! {
         assert_eq!(cluster.stack_id.as_deref(), Some("s"), "what was built is remembered for the delete");
     }
 
+    async fn a_driver_that_does_not_end_is_stopped_when_its_operation_is_discarded(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let gate = Gate::new();
+        world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Report(Box::default()))));
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let operation = world.record(asked).await;
+        let _conductor = world.conductor("one");
+        gate.entered().await;
+        discard(&world, &operation).await.unwrap();
+        world.reaches(&operation, State::Cancelled).await;
+        assert_eq!(world.driver.calls().pop().unwrap().end, "cancelled");
+        let cluster = world.cluster(&uuid).await.unwrap();
+        assert_eq!(cluster.status, Some(ClusterStatus::CreateFailed));
+        assert!(cluster.status_reason.unwrap().contains("operator"));
+    }
+
     async fn unknown_operation_is_reported_as_unknown(database: TestDatabase) {
         let world = World::new(&database).await;
         let error = retry(&world, &OperationId::new("nope")).await.unwrap_err();

@@ -223,6 +223,7 @@ async fn fill_queues(settings: &Settings) -> Result<Conductor> {
         purpose: "stage",
         declarations: vec![queue("magnum-conductor"), consume],
         default_prefetch: 1,
+        heartbeat: None,
         delete_at_stop: None,
     };
     let listener = transport.listen(spec).await?;

@@ -129,6 +129,7 @@ impl Scene {
                 purpose: "test",
                 declarations,
                 default_prefetch: 0,
+                heartbeat: None,
                 delete_at_stop: None,
             };
             transport.listen(spec).await
