@@ -98,7 +98,7 @@ impl ObjectsRpc {
         }
     }
 
-    /// Opens sealed private keys for callers.
+    /// Opens sealed private keys for callers, and seals those that they write.
     #[must_use]
     pub(crate) fn with_sealing(self, sealing: Sealing) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl ObjectsRpc {
     ) -> Result<Value, Fault> {
         let call = match Call::decode(method, args)? {
             Call::Answered(value) => return Ok(value),
-            call => Arc::new(call),
+            call => Arc::new(call.with_sealing(self.sealing.as_ref())),
         };
         let message = message.filter(|message| message.as_str().len() <= LONGEST_ID);
         // A change that may have been committed is retried only if its stored reply would be found.

@@ -9,6 +9,7 @@ pub mod journal_history;
 pub mod journal_metrics;
 pub mod key_pool;
 mod polling;
+pub mod sealing;
 pub mod service_heartbeat;
 pub mod status_sync;
 pub mod trust_removal;

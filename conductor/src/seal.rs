@@ -6,32 +6,42 @@
 //! restart the conductors, and remove the old line when no operation from before is left open. A line that has
 //! sealed private keys stays for as long as their clusters.
 //!
-//! Guarantees: with the database but without the key file, nothing can be read, and nothing changed unnoticed.
+//! Guarantees: with the database but without the key file, nothing can be read, nothing changed unnoticed, and nothing
+//! that is sealed be put in another place ([`Place`]).
 //! Not guaranteed: anything against somebody who can read the key file, which is why it must belong to one
-//! user and be readable by nobody else (checked at every load).
+//! user and be readable by nobody else (checked at every load). Nor that a value is the last one that was in its place: an
+//! older one of the same place can be put back.
+//!
+//! Values of the first layout are not all bound to their place. How long they are accepted is in [`Begun`].
+
+mod begun;
+mod place;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chacha20poly1305::aead::{Aead, Generate, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 
-/// First byte of everything sealed: says how the rest is laid out.
-const VERSION: u8 = 1;
+pub use self::begun::{ALWAYS, Beginning, Begun};
+pub use self::place::Place;
+use self::place::{FORMER, LAYOUT};
+
 const NONCE_LENGTH: usize = 24;
 const KEY_LENGTH: usize = 32;
-/// Authenticated with every text, so that a key used elsewhere cannot open or forge one of ours.
-const PURPOSE: &[u8] = b"magnum conductor journal v1";
 
 /// The keys of one key file.
 #[derive(Clone)]
 pub struct JournalKey {
     seals: XChaCha20Poly1305,
     opens: Vec<XChaCha20Poly1305>,
+    /// What the deployment has agreed on, shared by all clones.
+    begun: Arc<Begun>,
 }
 
 impl std::fmt::Debug for JournalKey {
@@ -95,6 +105,12 @@ pub enum SealError {
     /// Too short, or of a later layout.
     #[error("a sealed value has an unknown layout; was it written by a newer release?")]
     UnknownLayout,
+    /// Of the first layout, in a row from after its end.
+    #[error(
+        "a sealed value is not bound to its row, and the row is newer than the time from which on all are: it was put \
+         there, or a conductor of an older release still runs (see `magnum-db-manage reseal`)"
+    )]
+    Former,
     /// The system has no random numbers.
     #[error("the system gave no random numbers for sealing")]
     NoRandomness,
@@ -191,34 +207,69 @@ impl JournalKey {
         let seals = opens.first().cloned().ok_or_else(|| SealError::Empty {
             path: path.to_owned(),
         })?;
-        Ok(Self { seals, opens })
+        Ok(Self {
+            seals,
+            opens,
+            begun: Arc::default(),
+        })
     }
 
-    /// Encrypts bytes for the journal with the first key.
+    /// What the deployment has agreed on.
+    pub fn begun(&self) -> &Begun {
+        &self.begun
+    }
+
+    /// Encrypts bytes for one place with the first key: of the first layout until the deployment has agreed on the second,
+    /// since conductors of the release before read no other.
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub fn seal(&self, plain: &[u8]) -> Result<Vec<u8>, SealError> {
-        self.seal_for(PURPOSE, plain)
+    pub fn seal(&self, place: Place<'_>, plain: &[u8]) -> Result<Vec<u8>, SealError> {
+        if self.begun.since(Beginning::BoundValues).is_some() {
+            return self.seal_bound(place, plain);
+        }
+        self.encrypt(FORMER, &place.former(), plain)
     }
 
-    /// Decrypts bytes of the journal that any of the keys has encrypted.
-    ///
-    /// # Errors
-    /// None of the keys fits, or the bytes were changed.
-    pub fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
-        self.open_for(PURPOSE, sealed)
-    }
-
-    /// Encrypts bytes with the first key, for one purpose: [`Self::open_for`] must name the same.
+    /// [`Self::seal`], of the second layout in any case.
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub fn seal_for(&self, purpose: &[u8], plain: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub fn seal_bound(&self, place: Place<'_>, plain: &[u8]) -> Result<Vec<u8>, SealError> {
+        self.encrypt(LAYOUT, &place.bound(), plain)
+    }
+
+    /// Decrypts bytes that any of the keys has encrypted for this place. `made_ms`: when their row was made, by its own
+    /// account.
+    ///
+    /// # Errors
+    /// None of the keys fits, they were sealed for another place or changed; or they are of the first layout, and the row
+    /// is too new for that.
+    pub fn open(&self, place: Place<'_>, made_ms: i64, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        let bound = match sealed.first() {
+            Some(&LAYOUT) => place.bound(),
+            Some(&FORMER)
+                if !place.is_bound_by_former() && self.begun.is_after(Beginning::BoundValues, made_ms) =>
+            {
+                return Err(SealError::Former);
+            }
+            Some(&FORMER) => place.former(),
+            _ => return Err(SealError::UnknownLayout),
+        };
+        Self::decrypt(self.opens.iter(), &bound, sealed)
+    }
+
+    /// Whether bytes are of the second layout, and sealed with the first key: nothing is to be renewed.
+    pub fn is_current(&self, place: Place<'_>, sealed: &[u8]) -> bool {
+        let first = std::iter::once(&self.seals);
+        sealed.first() == Some(&LAYOUT) && Self::decrypt(first, &place.bound(), sealed).is_ok()
+    }
+
+    fn encrypt(&self, layout: u8, bound: &[u8], plain: &[u8]) -> Result<Vec<u8>, SealError> {
         let nonce = XNonce::try_generate().map_err(|_| SealError::NoRandomness)?;
         let payload = Payload {
             msg: plain,
-            aad: purpose,
+            aad: bound,
         };
         // The cipher only refuses texts of more than 256 GiB.
         let sealed = self
@@ -226,37 +277,29 @@ impl JournalKey {
             .encrypt(&nonce, payload)
             .map_err(|_| SealError::UnknownLayout)?;
         let mut whole = Vec::with_capacity(1 + NONCE_LENGTH + sealed.len());
-        whole.push(VERSION);
+        whole.push(layout);
         whole.extend_from_slice(&nonce);
         whole.extend_from_slice(&sealed);
         Ok(whole)
     }
 
-    /// Decrypts bytes that any of the keys has encrypted for this purpose.
-    ///
-    /// # Errors
-    /// None of the keys fits, the purpose is another one, or the bytes were changed.
-    pub fn open_for(&self, purpose: &[u8], sealed: &[u8]) -> Result<Vec<u8>, SealError> {
-        let rest = match sealed.split_first() {
-            Some((&VERSION, rest)) if rest.len() > NONCE_LENGTH => rest,
-            _ => return Err(SealError::UnknownLayout),
-        };
-        let (nonce, text) = rest.split_at(NONCE_LENGTH);
+    fn decrypt<'a>(
+        mut keys: impl Iterator<Item = &'a XChaCha20Poly1305>,
+        bound: &[u8],
+        sealed: &[u8],
+    ) -> Result<Vec<u8>, SealError> {
+        let rest = sealed.get(1..).filter(|rest| rest.len() > NONCE_LENGTH);
+        let (nonce, text) = rest.ok_or(SealError::UnknownLayout)?.split_at(NONCE_LENGTH);
         let nonce: [u8; NONCE_LENGTH] = nonce.try_into().map_err(|_| SealError::UnknownLayout)?;
         let nonce = XNonce::from(nonce);
-        self.opens
-            .iter()
-            .find_map(|key| {
-                key.decrypt(
-                    &nonce,
-                    Payload {
-                        msg: text,
-                        aad: purpose,
-                    },
-                )
-                .ok()
-            })
-            .ok_or(SealError::WrongKey)
+        keys.find_map(|key| {
+            let payload = Payload {
+                msg: text,
+                aad: bound,
+            };
+            key.decrypt(&nonce, payload).ok()
+        })
+        .ok_or(SealError::WrongKey)
     }
 }
 
@@ -296,28 +339,75 @@ mod tests {
         JournalKey::parse(&lines.join("\n"), Path::new("k")).unwrap()
     }
 
+    const HERE: Place<'_> = Place::Context("operation-1");
+    const THERE: Place<'_> = Place::Context("operation-2");
+    const OLD: i64 = 1_000;
+
+    #[test]
+    fn values_of_one_place_open_in_no_other_once_that_is_agreed_on() {
+        let key = keys(&[&key_line()]);
+        let former = key.seal(HERE, b"x").unwrap();
+        assert_eq!(former[0], FORMER);
+        // What the release before wrote, and reads.
+        assert_eq!(key.open(THERE, OLD, &former).unwrap(), b"x");
+
+        key.begun().begin(Beginning::BoundValues, OLD + 1);
+        let sealed = key.clone().seal(HERE, b"y").unwrap();
+        assert_eq!(sealed[0], LAYOUT);
+        assert_eq!(key.open(HERE, OLD, &sealed).unwrap(), b"y");
+        assert!(matches!(key.open(THERE, OLD, &sealed), Err(SealError::WrongKey)));
+        assert!(matches!(
+            key.open(Place::TrustPassword("operation-1"), OLD, &sealed),
+            Err(SealError::WrongKey)
+        ));
+        // The layout is authenticated, too.
+        let mut relabelled = sealed;
+        relabelled[0] = FORMER;
+        assert!(key.open(HERE, OLD, &relabelled).is_err());
+        // A former value counts in rows from before only.
+        assert_eq!(key.open(HERE, OLD, &former).unwrap(), b"x");
+        assert!(matches!(key.open(HERE, OLD + 1, &former), Err(SealError::Former)));
+    }
+
+    #[test]
+    fn private_keys_were_bound_before_and_stay_readable() {
+        let key = keys(&[&key_line()]);
+        let (here, there) = (Place::PrivateKey("a"), Place::PrivateKey("b"));
+        let former = key.seal(here, b"x").unwrap();
+        key.begun().begin(Beginning::BoundValues, 0);
+        assert_eq!(key.open(here, OLD, &former).unwrap(), b"x");
+        assert!(key.open(there, OLD, &former).is_err());
+        assert!(!key.is_current(here, &former));
+        assert!(key.is_current(here, &key.seal(here, b"x").unwrap()));
+    }
+
     #[test]
     fn sealed_text_opens_again_and_is_not_readable() {
         let key = keys(&[&key_line()]);
-        let sealed = key.seal(b"auth_token=tok-1").unwrap();
+        let sealed = key.seal(HERE, b"auth_token=tok-1").unwrap();
         assert!(!sealed.windows(5).any(|w| w == b"tok-1"));
         assert_ne!(
             sealed,
-            key.seal(b"auth_token=tok-1").unwrap(),
+            key.seal(HERE, b"auth_token=tok-1").unwrap(),
             "every nonce is fresh"
         );
-        assert_eq!(key.open(&sealed).unwrap(), b"auth_token=tok-1");
+        assert_eq!(key.open(HERE, OLD, &sealed).unwrap(), b"auth_token=tok-1");
     }
 
     #[test]
     fn after_a_rotation_the_old_key_still_opens_until_its_line_is_removed() {
         let (old, new) = (key_line(), key_line());
-        let sealed = keys(&[&old]).seal(b"x").unwrap();
+        let sealed = keys(&[&old]).seal(HERE, b"x").unwrap();
         let both = keys(&[&new, "# the old one:", &old]);
-        assert_eq!(both.open(&sealed).unwrap(), b"x");
-        assert!(matches!(keys(&[&new]).open(&sealed), Err(SealError::WrongKey)));
+        assert_eq!(both.open(HERE, OLD, &sealed).unwrap(), b"x");
+        assert!(matches!(
+            keys(&[&new]).open(HERE, OLD, &sealed),
+            Err(SealError::WrongKey)
+        ));
         assert!(
-            keys(&[&new]).open(&both.seal(b"y").unwrap()).is_ok(),
+            keys(&[&new])
+                .open(HERE, OLD, &both.seal(HERE, b"y").unwrap())
+                .is_ok(),
             "the first line seals"
         );
     }
@@ -325,11 +415,14 @@ mod tests {
     #[test]
     fn a_changed_or_cut_value_is_refused() {
         let key = keys(&[&key_line()]);
-        let mut sealed = key.seal(b"text").unwrap();
-        assert!(matches!(key.open(&sealed[..20]), Err(SealError::UnknownLayout)));
-        assert!(matches!(key.open(&[]), Err(SealError::UnknownLayout)));
+        let mut sealed = key.seal(HERE, b"text").unwrap();
+        assert!(matches!(
+            key.open(HERE, OLD, &sealed[..20]),
+            Err(SealError::UnknownLayout)
+        ));
+        assert!(matches!(key.open(HERE, OLD, &[]), Err(SealError::UnknownLayout)));
         *sealed.last_mut().unwrap() ^= 1;
-        assert!(matches!(key.open(&sealed), Err(SealError::WrongKey)));
+        assert!(matches!(key.open(HERE, OLD, &sealed), Err(SealError::WrongKey)));
     }
 
     #[test]
@@ -339,10 +432,13 @@ mod tests {
         assert!(matches!(JournalKey::load(&path), Err(SealError::Missing { .. })));
         assert!(JournalKey::create_if_missing(&path).unwrap());
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        let sealed = JournalKey::load(&path).unwrap().seal(b"x").unwrap();
+        let sealed = JournalKey::load(&path).unwrap().seal(HERE, b"x").unwrap();
         assert!(!JournalKey::create_if_missing(&path).unwrap());
         assert_eq!(
-            JournalKey::load_or_create(&path).unwrap().open(&sealed).unwrap(),
+            JournalKey::load_or_create(&path)
+                .unwrap()
+                .open(HERE, OLD, &sealed)
+                .unwrap(),
             b"x"
         );
         assert_eq!(

@@ -65,5 +65,7 @@ pub mod object_answers;
 pub mod objects;
 mod poll_leases;
 pub mod polls;
+pub mod resealing;
+pub mod sealing;
 pub mod start;
 pub mod upgrade_facts;

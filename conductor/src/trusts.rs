@@ -31,11 +31,8 @@ use magnum_telemetry::field;
 use serde_json::Value;
 
 use self::keystone::{TrusteeDomain, Trustor};
-use crate::seal::{JournalKey, SealError};
+use crate::seal::{JournalKey, Place, SealError};
 use crate::store::cluster_trusts::{self, TrustRow};
-
-/// Bound to every sealed password, so that it opens as nothing else.
-const PURPOSE: &[u8] = b"magnum cluster trust v1";
 
 /// Makes, reads and removes them. Cheap to clone.
 #[derive(Clone)]
@@ -65,7 +62,7 @@ impl Trusts {
     pub async fn remove(&self, row: &TrustRow) -> Result<(), ServiceError> {
         let domain = self.domain.as_ref().map_err(ServiceError::clone)?;
         if let (Some(trust), Some(user)) = (&row.trust_id, &row.trustee_user_id) {
-            let password = match open(&self.key, &row.sealed_password) {
+            let password = match open(&self.key, row) {
                 Ok(password) => password,
                 // Only the trustee may remove a trust whose maker is gone. Nobody else logs in as this user, and the cluster is
                 // gone: it gets another password.
@@ -103,8 +100,10 @@ impl Trusts {
             ),
             trustee_user_id: None,
             trust_id: None,
-            sealed_password: seal(&self.key, &password).map_err(|error| not_sealed(cluster, &error))?,
+            sealed_password: seal(&self.key, &cluster.uuid, &password)
+                .map_err(|error| not_sealed(cluster, &error))?,
             failures: 0,
+            created_ms: 0,
         };
         let added = row.clone();
         let inserted = self
@@ -124,8 +123,7 @@ impl ClusterTrusts for Trusts {
             Some(row) => (row, true),
             None => (self.begin(cluster).await?, false),
         };
-        let trustee_password =
-            open(&self.key, &row.sealed_password).map_err(|error| not_sealed(cluster, &error))?;
+        let trustee_password = open(&self.key, &row).map_err(|error| not_sealed(cluster, &error))?;
         // What is there already needs no Keystone.
         let domain = || self.domain.as_ref().map_err(|error| failed(cluster, error));
         let trustee_user_id = match row.trustee_user_id {
@@ -176,10 +174,11 @@ impl ClusterTrusts for Trusts {
         });
         let mut trusts = HashMap::new();
         for row in found.await.map_err(|error| database(&error))? {
-            let (Some(trust_id), Some(trustee_user_id)) = (row.trust_id, row.trustee_user_id) else {
+            let (Some(trust_id), Some(trustee_user_id)) = (row.trust_id.clone(), row.trustee_user_id.clone())
+            else {
                 continue;
             };
-            let password = match open(&self.key, &row.sealed_password) {
+            let password = match open(&self.key, &row) {
                 Ok(password) => password,
                 // One that cannot be opened must not keep others from being looked at, nor its cluster from being deleted.
                 Err(error) => {
@@ -218,16 +217,20 @@ fn trustor(context: &RequestContext, roles: &[String]) -> Result<Trustor, &'stat
     })
 }
 
-/// A password for the table.
+/// A cluster's password for the table.
 ///
 /// # Errors
 /// The system has no random numbers.
-pub fn seal(key: &JournalKey, password: &Secret) -> Result<Vec<u8>, SealError> {
-    key.seal_for(PURPOSE, password.expose().as_bytes())
+pub fn seal(key: &JournalKey, cluster: &ClusterUuid, password: &Secret) -> Result<Vec<u8>, SealError> {
+    key.seal(
+        Place::TrustPassword(cluster.as_str()),
+        password.expose().as_bytes(),
+    )
 }
 
-fn open(key: &JournalKey, sealed: &[u8]) -> Result<Secret, SealError> {
-    let opened = key.open_for(PURPOSE, sealed)?;
+fn open(key: &JournalKey, row: &TrustRow) -> Result<Secret, SealError> {
+    let place = Place::TrustPassword(row.cluster_uuid.as_str());
+    let opened = key.open(place, row.created_ms, &row.sealed_password)?;
     Ok(Secret::new(
         String::from_utf8(opened).map_err(|_| SealError::UnknownLayout)?,
     ))

@@ -11,6 +11,7 @@
 //! | `objects_rpc` | each method of each object does the same through our conductor as directly on the database |
 //! | `operations` | accepting, running, retrying, fencing, answering |
 //! | `query_counts` | many clusters cost as many statements as one |
+//! | `sealing` | what is sealed opens in its own row only; what an older release has sealed, and how it is brought to that |
 //! | `trusts` | users and trusts of clusters in the real Keystone: made once, removed whatever happens |
 //! | `utilisation_check` | who shows what a cluster uses, and that health does not suffer by it |
 
@@ -24,6 +25,7 @@ mod kubernetes_monitor;
 mod objects_rpc;
 mod operations;
 mod query_counts;
+mod sealing;
 mod status_sync;
 mod trusts;
 mod utilisation_check;

@@ -18,7 +18,7 @@ mod trust;
 
 pub use api::{ApiSection, AuthStrategy};
 pub use certificates::{
-    CertManagerType, CertificatesSection, KeyType, X509Extension, X509KeyUsage, X509Section,
+    CertManagerType, CertificatesSection, KeyType, UnsealedKeys, X509Extension, X509KeyUsage, X509Section,
 };
 pub use clusters::{CinderSection, ClusterSection, ClusterTemplateSection, KubernetesSection, QuotasSection};
 pub use conductor::{ConductorSection, RpcContentType};

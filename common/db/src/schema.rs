@@ -340,6 +340,15 @@ diesel::table! {
 }
 
 diesel::table! {
+    /// Since when values are sealed in a stricter way.
+    conductor_sealing (name) {
+        name -> Text,
+        since_ms -> BigInt,
+        proof -> Binary,
+    }
+}
+
+diesel::table! {
     /// Users and trusts of clusters in Keystone, for drivers that need them.
     conductor_cluster_trust (cluster_uuid) {
         cluster_uuid -> Text,
@@ -394,6 +403,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     conductor_cluster_reservation,
     conductor_project,
     conductor_key_pool,
+    conductor_sealing,
     conductor_cluster_trust,
     conductor_pending_change,
 );

@@ -15,6 +15,7 @@ use super::{Given, Reload, StartError};
 use crate::certificates::Certificates;
 use crate::drivers::Registry;
 use crate::http;
+use crate::periodic::sealing;
 use crate::trusts::Trusts;
 
 /// Everything from outside of the process that its parts use.
@@ -45,6 +46,7 @@ impl Resources {
         };
         db::migrate::check(&database).await?;
         let key = Arc::new(JournalKey::load_or_create(&options.journal_key_file)?);
+        sealing::at_start(settings, &database, &key).await?;
         let certificates = Certificates::new(settings, database.clone(), JournalKey::clone(&key));
         let trusts = Trusts::new(settings, database.clone(), Arc::clone(&key));
         let me = ConductorId::for_host(&settings.default.host);

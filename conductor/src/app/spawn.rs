@@ -24,8 +24,9 @@ use crate::periodic::key_pool::KeyPoolFilling;
 use crate::periodic::status_sync::{Pace, StatusSync};
 use crate::periodic::trust_removal::TrustRemoval;
 use crate::periodic::utilisation::{Utilisation, UtilisationFigures};
-use crate::periodic::{journal_history, journal_metrics, service_heartbeat};
+use crate::periodic::{journal_history, journal_metrics, sealing, service_heartbeat};
 use crate::rpc::Consumer;
+use crate::seal::JournalKey;
 
 /// Starts all parts. The receiver becomes true as soon as messages are taken; its sender is dropped if they never
 /// will be.
@@ -50,6 +51,8 @@ pub(super) async fn all(
         });
     }
     parts.spawn("answers", |stop| replies.run(stop));
+    let (db, key) = (resources.database.clone(), JournalKey::clone(&resources.key));
+    parts.spawn("sealing", |stop| sealing::run(db, key, stop));
     periodic_tasks(&mut parts, settings, &services, used);
     let removal = TrustRemoval {
         db: services.db.clone(),

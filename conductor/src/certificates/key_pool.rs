@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use crate::seal::{JournalKey, SealError};
+use crate::seal::{JournalKey, Place, SealError};
 use magnum_config::Settings;
 use magnum_db::{Database, DbError};
 
@@ -108,7 +108,9 @@ impl KeyPool {
     /// # Errors
     /// See [`KeyPoolError`]; the key is not in the pool then, unless the connection was lost during the commit.
     pub async fn add(&self, key: &PrivateKey) -> Result<Option<u64>, KeyPoolError> {
-        let sealed = self.seal.seal_for(&self.purpose(), &key.to_pkcs8()?)?;
+        let sealed = self
+            .seal
+            .seal(Place::PooledKey(&self.kind.name()), &key.to_pkcs8()?)?;
         let (key_type, size) = (self.kind.name(), self.size);
         Ok(self
             .db
@@ -125,11 +127,9 @@ impl KeyPool {
     }
 
     fn open(&self, sealed: &[u8]) -> Result<PrivateKey, KeyPoolError> {
-        let plain = zeroize::Zeroizing::new(self.seal.open_for(&self.purpose(), sealed)?);
+        let key_type = self.kind.name();
+        // Of either layout: both bind a key to its type.
+        let plain = zeroize::Zeroizing::new(self.seal.open(Place::PooledKey(&key_type), 0, sealed)?);
         Ok(PrivateKey::from_pkcs8(&plain)?)
-    }
-
-    fn purpose(&self) -> Vec<u8> {
-        format!("magnum key pool v1 {}", self.kind.name()).into_bytes()
     }
 }

@@ -25,7 +25,7 @@ use super::authority::KeyPair;
 
 pub(super) use managers::Managers;
 pub use managers::probe_barbican;
-pub(crate) use sealing::Sealing;
+pub(crate) use sealing::{Kept, Sealing};
 
 /// Namespace of the ids that are derived from an operation's: a random one, never to be changed.
 const NAMESPACE: Uuid = Uuid::from_u128(0x8d6f_2c1e_5b0a_4e7d_9c43_1f2a_7be8_60d5);
@@ -118,6 +118,13 @@ pub enum ManagerError {
         /// What is wrong.
         source: SealError,
     },
+    /// Its private key is not sealed, in a row in which it should be.
+    #[error(
+        "certificate {0}: the private key in its row of x509keypair is not sealed, and [certificates] seal_private_keys is \
+         on and older than the row. Who wrote it has no journal key: a Python Magnum, which [certificates] unsealed_keys = \
+         accept allows, or somebody who should not"
+    )]
+    NotSealed(String),
     /// The stored certificate or key cannot be used.
     #[error("certificate {reference} cannot be used: {reason}")]
     Unusable {
@@ -146,9 +153,11 @@ impl ManagerError {
     /// Transient if a retry may succeed.
     pub fn class(&self) -> ErrorClass {
         let is_transient = match self {
-            Self::Missing(_) | Self::Seal { .. } | Self::Unusable { .. } | Self::NotConfigured { .. } => {
-                false
-            }
+            Self::Missing(_)
+            | Self::Seal { .. }
+            | Self::NotSealed(_)
+            | Self::Unusable { .. }
+            | Self::NotConfigured { .. } => false,
             Self::Database(error) => error.is_transient(),
             Self::Service(error) => return error.class(),
             // Space, mounts and permissions come back without anybody changing the request.

@@ -1,11 +1,13 @@
 //! `magnum-db-manage`: brings a database to what this release needs.
 //!
-//! The commands are Magnum's (`upgrade`, `version`, `stamp`) and `save-trusts`. What they may do to a database is in
+//! The commands are Magnum's (`upgrade`, `version`, `stamp`), `save-trusts` and `reseal`. What they may do to a database is in
 //! [`magnum_db::migrate`]. `upgrade` also makes the journal key file where there is none, since it is
 //! the one command that every installation runs before its first start.
 //!
 //! Where it differs from Magnum's command: it works on SQLite and PostgreSQL too; there is no `revision` (that
 //! one is for Magnum's developers); `upgrade` knows one target, the head.
+
+mod reseal;
 
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::process::ExitCode;
@@ -47,6 +49,14 @@ enum Command {
         magnum-db-manage of Magnum 23; `upgrade` does it by itself. May be repeated."
     )]
     SaveTrusts,
+    /// Binds what is sealed to its row, and seals private keys that are not
+    #[command(
+        long_about = "Binds everything that is sealed with the journal key to its row, and with [certificates] \
+        seal_private_keys seals private keys of the database that are not; all with the first key of the key file, so that \
+        old lines may go. To be run when all conductors run this release, and again when it says so; what is not bound or \
+        not sealed is accepted nowhere after that. Services need not stop. May be repeated."
+    )]
+    Reseal,
     /// Shows where the database stands
     Version,
     /// Writes the revision of Magnum's tables down without touching them
@@ -82,6 +92,7 @@ pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
             Err(error) => Err(error),
         },
         Command::SaveTrusts => save_trusts(&loaded.settings, out).await,
+        Command::Reseal => Box::pin(reseal::run(&loaded.settings, out)).await,
         Command::Version => version(&loaded.settings, out, err).await,
         Command::Stamp { revision } => stamp(&loaded.settings, &revision, out).await,
     };

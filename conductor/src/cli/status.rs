@@ -13,6 +13,7 @@ mod key_manager_check;
 mod messaging;
 mod notifications;
 mod report;
+mod sealing_check;
 mod token_check;
 
 use std::io::{self, Write};
@@ -110,6 +111,7 @@ async fn check(config: &ConfigArgs) -> Vec<Finding> {
                 clusters.former_releases(),
                 clusters.unfinished(),
                 clusters.certificates(),
+                sealing_check::sealing(settings, key.as_ref(), &facts),
                 host_checks::services(&facts),
                 host_checks::key_pool(settings, &facts),
             ]);

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::seal::JournalKey;
+use crate::seal::{JournalKey, Place};
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::{ConductorId, MessageId, OperationId};
@@ -272,12 +272,13 @@ impl Acceptor {
             .message
             .filter(|id| id.as_str().len() <= MESSAGE_ID && !id.as_str().contains('\0'));
         let context = serde_json::to_vec(&incoming.context).unwrap_or_default();
+        let id = OperationId::random();
         let sealed = self
             .key
-            .seal(&context)
+            .seal(Place::Context(id.as_str()), &context)
             .map_err(|error| DbError::Unavailable(format!("the context cannot be sealed: {error}")))?;
         Ok(Prepared {
-            id: OperationId::random(),
+            id,
             sealed,
             // An address is two strings and a word; encoding cannot fail, and a call that could not be
             // answered is still better carried out than lost.

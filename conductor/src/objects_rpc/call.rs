@@ -21,6 +21,8 @@ use super::failure::Failure;
 use super::instance::updates;
 use super::key_pairs;
 use super::methods::{class_method, instance_method};
+use super::unsealing;
+use crate::certificates::manager::Sealing;
 
 /// The methods on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +97,8 @@ pub(super) enum Call {
     Instance {
         method: &'static InstanceMethod,
         object: Box<VersionedObject>,
+        /// Seals a private key that is written.
+        sealing: Option<Sealing>,
     },
     /// The result of a method that needs no database.
     Answered(Value),
@@ -129,6 +133,7 @@ impl Call {
                 Ok(Self::Instance {
                     method,
                     object: Box::new(object),
+                    sealing: None,
                 })
             }
             Method::BackportVersions => {
@@ -166,6 +171,14 @@ impl Call {
             arguments,
             manifest,
         })
+    }
+
+    /// The same, sealing private keys that it writes.
+    pub(super) fn with_sealing(mut self, with: Option<&Sealing>) -> Self {
+        if let Self::Instance { sealing, .. } = &mut self {
+            *sealing = with.cloned();
+        }
+        self
     }
 
     /// Whether it changes rows.
@@ -226,8 +239,15 @@ impl Call {
                 }
                 Outcome::Plain(value) => value,
             }),
-            Self::Instance { method, object } => {
+            Self::Instance {
+                method,
+                object,
+                sealing,
+            } => {
                 let mut after = (**object).clone();
+                if let Some(sealing) = sealing.as_ref().filter(|_| method.changes) {
+                    unsealing::close(&mut after, sealing)?;
+                }
                 (method.run)(conn, context, &mut after)?;
                 Ok(json!([updates(object, &after), null]))
             }

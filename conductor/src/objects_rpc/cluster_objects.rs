@@ -120,7 +120,7 @@ impl OwnObjects {
 
     /// Whether a driver may make this write at all.
     fn check(&self, call: &Call) -> Result<(), Fault> {
-        let Call::Instance { method, object } = call else {
+        let Call::Instance { method, object, .. } = call else {
             return if call.changes() {
                 Err(refused(call))
             } else {
@@ -184,7 +184,7 @@ impl ClusterObjects for OwnObjects {
 }
 
 fn is_removed_by_the_conductor(call: &Call) -> bool {
-    matches!(call, Call::Instance { method, object }
+    matches!(call, Call::Instance { method, object, .. }
         if method.signature.name == "destroy" && object.name() == key_pairs::CLASS.schema.name)
 }
 

@@ -1,6 +1,6 @@
 //! The context of the request that an operation came from, opened from the journal.
 
-use crate::seal::JournalKey;
+use crate::seal::{JournalKey, Place, SealError};
 use magnum_common::context::{Caller, RequestContext};
 use magnum_common::ids::RequestId;
 use magnum_driver_api::Reason;
@@ -22,14 +22,20 @@ pub fn of(operation: &Operation, key: &JournalKey) -> Result<RequestContext, Rea
         let request = operation.request_id.clone().unwrap_or_else(RequestId::random);
         return Ok(RequestContext::for_caller(&caller, &request));
     };
-    key.open(sealed)
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .ok_or_else(|| {
+    let opened = key.open(
+        Place::Context(operation.id.as_str()),
+        operation.created_ms,
+        sealed,
+    );
+    opened
+        .and_then(|bytes| serde_json::from_slice(&bytes).map_err(|_| SealError::UnknownLayout))
+        .map_err(|error| {
             Reason::internal(
                 "The conductor cannot open what it has recorded of the request.",
-                "The request's context cannot be opened: all conductors need the same [conductor] journal_key_file, \
-                 and it has to keep the old keys.",
+                format!(
+                    "The request's context cannot be opened: all conductors need the same [conductor] \
+                     journal_key_file, and it has to keep the old keys. ({error})"
+                ),
             )
         })
 }

@@ -1,7 +1,7 @@
 //! Operations under which conductors ended, again and again.
 //!
 //! A driver that takes its conductor down takes along what runs beside it, and all of it is claimed again together. So an
-//! operation that was lost [`SUSPECT_AFTER`] times waits longer after each loss ([`super::lease::candidates`]), and then begins
+//! operation that was lost [`SUSPECT_AFTER`] times waits longer after each loss ([`super::journal::candidates`]), and then begins
 //! alone in its conductor: nothing is claimed beside it for a while. Innocent ones come through that and cost a little time; the
 //! guilty one takes down nothing but itself, until [`super::retry::lost_limit`] ends it.
 //!

@@ -31,6 +31,8 @@ pub struct TrustRow {
     pub sealed_password: Vec<u8>,
     /// Attempts to remove them that failed.
     pub failures: i32,
+    /// When the row was made, by the database's clock; [`insert`] sets it.
+    pub created_ms: i64,
 }
 
 /// Adds a row for a cluster that has none. `false`: it has one, or the cluster is gone.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use diesel::prelude::*;
-use magnum_common::model::{Cluster, ClusterTemplate};
+use magnum_common::model::{Cluster, ClusterTemplate, Timestamp};
 use magnum_db::migrate::Revision;
 use magnum_db::read::announced_drivers::{self, AnnouncedDriver};
 use magnum_db::read::{Page, Tenancy, clusters, records};
@@ -31,8 +31,25 @@ pub struct Facts {
     pub announced: Vec<AnnouncedDriver>,
     /// Keys that are ready in the pool, by type.
     pub key_pool: HashMap<String, u64>,
-    /// Operations that have not ended: the cluster, and the sealed context.
-    pub open: Vec<(String, Option<Vec<u8>>)>,
+    /// Operations that have not ended.
+    pub open: Vec<OpenContext>,
+    /// What is agreed on about sealed values, and since when.
+    pub sealing: Vec<super::sealing::SealingRow>,
+    /// Rows of `x509keypair`: the uuid, and when it was made; those whose key is not sealed.
+    pub plain_keys: Vec<(Option<String>, Option<Timestamp>)>,
+}
+
+/// An operation that has not ended.
+#[derive(Debug, Clone, Queryable)]
+pub struct OpenContext {
+    /// The operation.
+    pub operation: String,
+    /// Its cluster.
+    pub cluster: String,
+    /// Its sealed context; `None`: erased.
+    pub context: Option<Vec<u8>>,
+    /// When it was accepted.
+    pub created_ms: i64,
 }
 
 impl Facts {
@@ -74,6 +91,8 @@ impl Facts {
             announced: Vec::new(),
             key_pool: HashMap::new(),
             open: Vec::new(),
+            sealing: Vec::new(),
+            plain_keys: super::key_pairs::plain(conn)?,
         };
         if has_ours {
             facts.read_ours(conn, fresh)?;
@@ -92,6 +111,7 @@ impl Facts {
             .collect();
         self.announced = announced_drivers::list(conn, fresh)?;
         self.key_pool = super::key_pool::depths(conn)?;
+        self.sealing = super::sealing::list(conn)?;
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use magnum_common::ids::ClusterUuid;
 use magnum_common::secret::Secret;
 use magnum_db::migrate::Report;
 use magnum_db::{AnyConnection, DbError};
@@ -37,12 +38,16 @@ pub fn keep(conn: &mut AnyConnection, key: &Path) -> Result<Report, DbError> {
 
 fn row(former: FormerTrust, key: &JournalKey) -> Result<TrustRow, DbError> {
     let password = Secret::new(former.trustee_password.unwrap_or_default());
+    let cluster = ClusterUuid::from(former.uuid);
+    let sealed_password =
+        super::seal(key, &cluster, &password).map_err(|error| DbError::Schema(error.to_string()))?;
     Ok(TrustRow {
-        cluster_uuid: former.uuid.into(),
+        cluster_uuid: cluster,
         trustee_username: former.trustee_username.unwrap_or_default(),
         trustee_user_id: former.trustee_user_id,
         trust_id: former.trust_id,
-        sealed_password: super::seal(key, &password).map_err(|error| DbError::Schema(error.to_string()))?,
+        sealed_password,
         failures: 0,
+        created_ms: 0,
     })
 }

@@ -138,8 +138,9 @@ impl World {
             trustee_username: format!("{}_{}", self.cluster.uuid, self.owner.project_id),
             trustee_user_id,
             trust_id: None,
-            sealed_password: trusts::seal(&self.key, &Secret::new("Begun4before"))?,
+            sealed_password: trusts::seal(&self.key, &self.cluster.uuid, &Secret::new("Begun4before"))?,
             failures: 0,
+            created_ms: 0,
         };
         let added = row.clone();
         self.db

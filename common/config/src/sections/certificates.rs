@@ -39,6 +39,18 @@ impl std::fmt::Display for CertManagerType {
 }
 
 keywords! {
+    /// What becomes of private keys in the database that are not encrypted while `seal_private_keys` is on.
+    UnsealedKeys {
+        /// Read from rows that are older than that.
+        BeforeSealing = "before_sealing",
+        /// Read from any row.
+        Accept = "accept",
+        /// Read from none.
+        Refuse = "refuse",
+    }
+}
+
+keywords! {
     /// Algorithm of generated keys.
     KeyType {
         /// RSA with the bits of `[x509] rsa_key_size`.
@@ -99,6 +111,10 @@ section! {
         /// Encrypt private keys at rest with the key of journal_key_file; for `x509keypair` and `local`. Python Magnum
         /// can read encrypted keys only over the objects RPC, not from the database.
         seal_private_keys: bool as Bool = false, ours true;
+        /// With seal_private_keys: which rows of `x509keypair` may hold a private key that is not encrypted. `before_sealing`:
+        /// those that are older than that; `accept`: any, for a deployment in which a Python Magnum makes clusters, too;
+        /// `refuse`: none.
+        unsealed_keys: UnsealedKeys as Choice = UnsealedKeys::BeforeSealing, ours true;
     }
 }
 

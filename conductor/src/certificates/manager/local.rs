@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use magnum_common::secret::Secret;
 use uuid::Uuid;
 
-use super::{CertificateManager, Entry, ManagerError, Sealing, Stored};
+use super::{CertificateManager, Entry, Kept, ManagerError, Sealing, Stored};
 use crate::certificates::authority::KeyPair;
 
 const LOCK: &str = ".magnum-conductor.lock";
@@ -105,7 +105,7 @@ impl Files {
             })?;
         Ok(Some(KeyPair {
             certificate,
-            private_key: self.sealing.open(reference, &kept)?,
+            private_key: self.sealing.open(reference, &kept, Kept::File)?,
             passphrase: self.read(reference, "pass")?.map(Secret::new),
             intermediates: self.read(reference, "int")?,
         }))

@@ -39,7 +39,7 @@ pub(in crate::certificates) struct Managers {
 impl Managers {
     pub(in crate::certificates) fn new(settings: &Settings, db: Database, key: JournalKey) -> Self {
         let section = &settings.certificates;
-        let sealing = Sealing::new(Arc::new(key), section.seal_private_keys);
+        let sealing = Sealing::new(Arc::new(key), section);
         let client = &settings.barbican_client;
         let credentials = Credentials::new(settings);
         Self {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use magnum_common::model::X509KeyPair;
 use magnum_db::Database;
 
-use super::{CertificateManager, Entry, ManagerError, Sealing, Stored};
+use super::{CertificateManager, Entry, Kept, ManagerError, Sealing, Stored};
 use crate::certificates::authority::KeyPair;
 use crate::store::key_pairs;
 
@@ -35,7 +35,9 @@ impl Table {
         let kept = row.private_key.ok_or_else(|| unusable("private_key"))?;
         Ok(KeyPair {
             certificate: row.certificate.ok_or_else(|| unusable("certificate"))?,
-            private_key: self.sealing.open(reference, kept.expose())?,
+            private_key: self
+                .sealing
+                .open(reference, kept.expose(), Kept::Row(row.created_at))?,
             passphrase: row.private_key_passphrase,
             intermediates: row.intermediates,
         })

@@ -130,12 +130,7 @@ impl<'a> Clusters<'a> {
     /// Clusters whose creation has neither a stack nor an open operation of ours.
     pub(super) fn unfinished(&self) -> Finding {
         let mut finding = Finding::of("Unfinished clusters");
-        let ours: HashSet<&str> = self
-            .facts
-            .open
-            .iter()
-            .map(|(cluster, _)| cluster.as_str())
-            .collect();
+        let ours: HashSet<&str> = self.facts.open.iter().map(|open| open.cluster.as_str()).collect();
         let stuck = self.facts.clusters.iter().filter(|cluster| {
             cluster.status == Some(ClusterStatus::CreateInProgress)
                 && cluster.stack_id.is_none()

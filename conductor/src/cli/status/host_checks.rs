@@ -1,6 +1,6 @@
 //! Checks of the database and of the key file.
 
-use crate::seal::{JournalKey, SealError};
+use crate::seal::{JournalKey, Place, SealError};
 use magnum_config::{DatabaseSection, KeyType, Settings};
 use magnum_db::migrate::{self, HEAD, Revision};
 use magnum_db::{Database, DatabaseUrl, DbError, PoolOptions};
@@ -8,7 +8,7 @@ use magnum_db::{Database, DatabaseUrl, DbError, PoolOptions};
 use super::report::Finding;
 use crate::certificates::key::KeyKind;
 use crate::operations::journal::read;
-use crate::store::upgrade_facts::Facts;
+use crate::store::upgrade_facts::{Facts, OpenContext};
 
 /// The result of the database checks.
 pub(super) struct DatabaseCheck {
@@ -114,14 +114,21 @@ pub(super) fn journal_key(settings: &Settings) -> (Option<JournalKey>, Finding) 
 
 /// Whether the key opens what other conductors have sealed: it must be the same file on every host.
 pub(super) fn open_operations(key: Option<&JournalKey>, facts: &Facts, mut finding: Finding) -> Finding {
-    let sealed: Vec<&[u8]> = facts
+    let sealed: Vec<(&OpenContext, &[u8])> = facts
         .open
         .iter()
-        .filter_map(|(_, context)| context.as_deref())
+        .filter_map(|open| Some((open, open.context.as_deref()?)))
         .collect();
+    let opens = |key: &JournalKey, open: &OpenContext, context: &[u8]| {
+        let place = Place::Context(&open.operation);
+        !matches!(
+            key.open(place, open.created_ms, context),
+            Err(SealError::WrongKey | SealError::UnknownLayout)
+        )
+    };
     let closed = sealed
         .iter()
-        .filter(|context| key.is_none_or(|key| key.open(context).is_err()))
+        .filter(|(open, context)| key.is_none_or(|key| !opens(key, open, context)))
         .count();
     if closed > 0 {
         finding.fail(format!(

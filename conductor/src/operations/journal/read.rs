@@ -13,6 +13,7 @@ use super::JournalError;
 use super::rows::{EventKind, EventRow, OperationRow};
 use crate::operations::state::State;
 use crate::operations::turns;
+use crate::store::upgrade_facts::OpenContext;
 use crate::workflows::{Args, OperationKind};
 
 use schema::conductor_operation::dsl as op;
@@ -82,17 +83,14 @@ pub fn is_open(conn: &mut AnyConnection, operation: &OperationId) -> Result<bool
     Ok(state.is_some_and(|state| state.parse().is_ok_and(State::is_open)))
 }
 
-/// The cluster of an operation, and its sealed context; `None` when the context is erased.
-pub type OpenContext = (String, Option<Vec<u8>>);
-
-/// Operations that have not ended: the cluster of each, and its sealed context.
+/// Operations that have not ended, with their sealed contexts.
 ///
 /// # Errors
 /// The database.
 pub fn open_contexts(conn: &mut AnyConnection) -> Result<Vec<OpenContext>, DbError> {
     Ok(op::conductor_operation
         .filter(op::state.eq_any(State::OPEN.iter().map(|state| state.as_str())))
-        .select((op::cluster_uuid, op::context))
+        .select((op::uuid, op::cluster_uuid, op::context, op::created_ms))
         .load(conn)?)
 }
 

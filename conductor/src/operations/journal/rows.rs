@@ -222,6 +222,7 @@ pub struct Operation {
     pub lost_claims: u32,
     pub epoch: Epoch,
     pub deadline_ms: Option<i64>,
+    pub created_ms: i64,
 }
 
 impl TryFrom<OperationRow> for Operation {
@@ -278,6 +279,7 @@ impl TryFrom<OperationRow> for Operation {
             lost_claims: row.lost_claims.unsigned_abs(),
             epoch: Epoch(row.lease_epoch),
             deadline_ms: row.deadline_ms,
+            created_ms: row.created_ms,
         })
     }
 }

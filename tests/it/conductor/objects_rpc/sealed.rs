@@ -78,6 +78,23 @@ async fn a_sealed_key_is_opened_in_answers_and_nowhere_else() -> Result<()> {
     ensure!(saved["object"]["magnum_object.data"]["private_key"] == key.as_str());
     all_sealed().await?;
 
+    // What a caller writes is sealed as well, and the caller has it as it was.
+    let fields = json!({"certificate": "C", "private_key": key, "project_id": "p", "user_id": "u"});
+    python
+        .ask(json!({"do": "new", "name": "new", "class": "X509KeyPair", "context": admin(true), "fields": fields}))
+        .await??;
+    let created = python
+        .ask(json!({"do": "act", "way": "rpc", "name": "new", "method": "create"}))
+        .await??;
+    let data = &created["object"]["magnum_object.data"];
+    ensure!(
+        data["private_key"] == key.as_str() && data["uuid"].is_string(),
+        "{data}"
+    );
+    let query = "SELECT private_key AS line FROM x509keypair WHERE certificate = 'C'";
+    let kept = db.run(|conn| probe::lines(conn, query)).await?;
+    ensure!(kept.len() == 1 && kept[0].starts_with(SEALED), "{kept:?}");
+
     // A conductor without the key that sealed it says so.
     conductor.terminate(PATIENCE).await?;
     deployment.set(

@@ -144,7 +144,11 @@ impl Rows {
 
     fn sealed_password(&self, key: &JournalKey) -> Result<Vec<u8>> {
         let password = self.trust["trustee_password"].as_str().unwrap_or_default();
-        Ok(trusts::seal(key, &Secret::new(password.to_owned()))?)
+        Ok(trusts::seal(
+            key,
+            &self.cluster.uuid,
+            &Secret::new(password.to_owned()),
+        )?)
     }
 
     /// The trust as an earlier attempt, or the conductor that had the cluster before, has left it: nothing is left to be

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use magnum_conductor::seal::JournalKey;
+use magnum_conductor::seal::{ALWAYS, Beginning, JournalKey};
 use magnum_db::Database;
 use magnum_tests::deployment::Deployment;
 use magnum_tests::ports::free_port;
@@ -122,7 +122,9 @@ impl Stage {
             db: probe::open(&deployment.database).await?,
             clusters: Vec::new(),
             worlds,
-            key: JournalKey::load_or_create(&deployment.folder.join("journal.key"))?,
+            key: bound(JournalKey::load_or_create(
+                &deployment.folder.join("journal.key"),
+            )?),
             deployment,
         })
     }
@@ -177,4 +179,10 @@ fn text(deployment: &Deployment, option: &str, value: &Value) -> Result<String> 
     let path = deployment.folder.join(option);
     std::fs::write(&path, content)?;
     Ok(path.display().to_string())
+}
+
+/// As the conductors have it, which have started on an empty database.
+fn bound(key: JournalKey) -> JournalKey {
+    key.begun().begin(Beginning::BoundValues, ALWAYS);
+    key
 }
