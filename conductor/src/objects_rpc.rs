@@ -11,6 +11,7 @@
 //! | `identity`, `fields` | the kind of identifier; the fields by which an object is found |
 //! | `lookup`, `listing` | one row, lists of rows |
 //! | `cluster_objects` | the rows of one cluster, for a driver's call |
+//! | `scope` | which of all that is answered over RPC: `[conductor] objects_rpc` |
 //!
 //! Guarantees: a method that changes something is carried out once for each message, however often the message is
 //! delivered: its reply is stored in the transaction of the change, a refusal likewise, and sent again for a redelivery.
@@ -39,6 +40,7 @@ mod lookup;
 pub mod methods;
 mod node_groups;
 mod quotas;
+mod scope;
 mod services;
 mod stats;
 mod templates;
@@ -51,6 +53,7 @@ use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::MessageId;
 use magnum_common::retry::{Retry, RetryPolicy};
+use magnum_config::ObjectsRpcScope;
 use magnum_db::{AnyConnection, Database};
 use magnum_rpc::RemoteFailure;
 use serde::{Deserialize, Serialize};
@@ -60,6 +63,7 @@ use tokio::time::Instant;
 use self::call::Call;
 pub use self::call::Method;
 use self::failure::Failure;
+use self::scope::Scope;
 use crate::certificates::manager::Sealing;
 use crate::store::object_answers;
 
@@ -76,6 +80,7 @@ pub struct ObjectsRpc {
     db: Database,
     /// Opens sealed private keys; without it they are given out as they are.
     sealing: Option<Sealing>,
+    scope: Scope,
     patience: Duration,
 }
 
@@ -94,6 +99,7 @@ impl ObjectsRpc {
         Self {
             db,
             sealing: None,
+            scope: Scope::default(),
             patience: PATIENCE,
         }
     }
@@ -103,6 +109,15 @@ impl ObjectsRpc {
     pub(crate) fn with_sealing(self, sealing: Sealing) -> Self {
         Self {
             sealing: Some(sealing),
+            ..self
+        }
+    }
+
+    /// Answers only what `[conductor] objects_rpc` allows; all, without it.
+    #[must_use]
+    pub fn with_scope(self, scope: ObjectsRpcScope) -> Self {
+        Self {
+            scope: Scope::new(scope),
             ..self
         }
     }
@@ -124,10 +139,12 @@ impl ObjectsRpc {
         context: RequestContext,
         message: Option<MessageId>,
     ) -> Result<Value, Fault> {
+        self.scope.check_method(method)?;
         let call = match Call::decode(method, args)? {
             Call::Answered(value) => return Ok(value),
             call => Arc::new(call.with_sealing(self.sealing.as_ref())),
         };
+        self.scope.check(&call)?;
         let message = message.filter(|message| message.as_str().len() <= LONGEST_ID);
         // A change that may have been committed is retried only if its stored reply would be found.
         let may_repeat = !call.changes() || message.is_some();

@@ -210,6 +210,7 @@ fn consumer(
             server,
             transport,
             answerer: Answerer::new(services.db.clone(), services.certificates)
+                .with_objects_rpc(settings.conductor.objects_rpc)
                 .with_driver_calls(driver_calls),
             acceptor: Acceptor::new(
                 services.db,

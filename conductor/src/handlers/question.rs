@@ -7,6 +7,7 @@
 use magnum_common::context::RequestContext;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::MessageId;
+use magnum_config::ObjectsRpcScope;
 use magnum_db::Database;
 use magnum_drivers::api_exchange::METHOD;
 use serde_json::{Map, Value};
@@ -80,6 +81,15 @@ impl Answerer {
             db,
             certificates,
             driver_calls: None,
+        }
+    }
+
+    /// The same, which answers methods of objects as `[conductor] objects_rpc` says.
+    #[must_use]
+    pub fn with_objects_rpc(self, scope: ObjectsRpcScope) -> Self {
+        Self {
+            objects: self.objects.with_scope(scope),
+            ..self
         }
     }
 

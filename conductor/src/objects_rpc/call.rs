@@ -66,7 +66,7 @@ impl Method {
             .find(|method| method.signature().name == name)
     }
 
-    fn signature(self) -> Signature {
+    pub(super) fn signature(self) -> Signature {
         match self {
             Self::ClassActionVersions => handler(
                 "object_class_action_versions",

@@ -9,6 +9,7 @@
 //! | `messages` | recorded frames, older method names, versions, and what no well-behaved caller sends |
 //! | `sealed` | private keys that are sealed in the database are of use to Magnum's classes all the same |
 //! | `cluster_objects` | what a driver's call may do with the rows of its cluster |
+//! | `scope` | what is answered where `[conductor] objects_rpc` allows less than everything |
 //! | `once` | a message that comes twice is carried out once; a database that is away |
 
 #![expect(clippy::needless_pass_by_value, reason = "callers write JSON on the spot")]
@@ -18,6 +19,7 @@ mod messages;
 mod methods;
 mod once;
 mod reading;
+mod scope;
 mod sealed;
 mod writing;
 
@@ -43,6 +45,7 @@ impl World {
         let mut deployment = Deployment::new(backend).await?;
         // One heartbeat, at the start: tests look at the services' table.
         deployment.set("conductor", "service_report_interval", 3600);
+        deployment.set("conductor", "objects_rpc", "all");
         let conductor = deployment.conductor("one").await?;
         let config = deployment.config_file("peer")?.display().to_string();
         let python = OsloPeer::start("magnum_objects.py", &[&config]).await?;

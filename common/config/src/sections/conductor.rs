@@ -17,6 +17,18 @@ keywords! {
     }
 }
 
+keywords! {
+    /// Which methods of Magnum's objects are answered over messages.
+    ObjectsRpcScope {
+        /// All.
+        All = "all",
+        /// Those that Magnum's API calls.
+        Api = "api",
+        /// None.
+        Off = "off",
+    }
+}
+
 section! {
     /// The conductor: accepts requests and runs operations.
     ConductorSection "conductor" {
@@ -25,6 +37,10 @@ section! {
         /// Serialization of published requests; a reply uses that of its request. Python peers reject msgpack: use it
         /// only in deployments without them.
         rpc_content_type: RpcContentType as Choice = RpcContentType::Json, ours true;
+        /// Which methods of Magnum's objects are answered over RPC, to whoever can send messages. `api`: those that a Python
+        /// magnum-api without a database calls, which write cluster templates and quotas and get no private key; `all`:
+        /// every one, private keys included; `off`: none. Python drivers that run here need none of them.
+        objects_rpc: ObjectsRpcScope as Choice = ObjectsRpcScope::Api, ours true;
         /// Worker threads; 0: one per processor. There is a single process, where Magnum starts that many processes.
         workers: usize as Threads = processors(), machine "number of processors";
         /// Maximum number of operations that this conductor runs concurrently.

@@ -23,6 +23,7 @@ fn call(method: &str, args: &Value) -> Value {
 async fn a_sealed_key_is_opened_in_answers_and_nowhere_else() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Mariadb).await?;
     deployment.set("certificates", "seal_private_keys", true);
+    deployment.set("conductor", "objects_rpc", "all");
     let mut conductor = deployment.conductor("one").await?;
     let api = deployment.api().await?;
     let template = api.rest.create_template("small").await?;
