@@ -15,6 +15,7 @@
 //! | [`retry`] | what a failure means (pure) |
 //! | [`journal`] | the table and its events |
 //! | [`lease`], [`keeper`] | ownership, and keeping it |
+//! | [`lease_watch`] | which leases are over (pure, but for what it remembers) |
 //! | [`executor`], [`run`] | claiming, and walking one operation through its steps |
 //! | [`hold`] | the same for a call of a driver's own API, which is no operation |
 //! | [`material`], [`request_context`] | what a step begins with |
@@ -47,6 +48,7 @@ pub mod hold;
 pub mod journal;
 pub mod keeper;
 pub mod lease;
+pub mod lease_watch;
 mod lost_claim;
 pub mod material;
 pub mod monitor;

@@ -1,8 +1,8 @@
 //! The cluster quota of a project: its clusters in the database, and its reservations for pending creates.
 //!
 //! A conductor makes the row of a new cluster after the client has got its 202. Who only counted rows would let in as
-//! many as ask at the same time. So each pending create is reserved first ([`reserve`]), in a transaction that holds the
-//! project's row locked while it counts: rows and reservations together, which is never too few, and one by one where
+//! many as ask at the same time. So each pending create is reserved first ([`reserve`]), in a transaction that changes the
+//! project's row before it counts: rows and reservations together, which is never too few, and one by one where
 //! that leaves no room. It holds among all API processes on one database, whatever kind of conductor makes the clusters.
 //! Not kept by it: a Python API beside us, which counts rows only.
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 use magnum_common::error::{Exception, Fault};
 use magnum_common::ids::ClusterUuid;
 use magnum_db::write::cluster_reservations as write;
-use magnum_db::{AnyConnection, Database, DbError, lock, read};
+use magnum_db::{AnyConnection, Database, DbError, read};
 use magnum_telemetry::field;
 
 use super::{StoreError, reading};
@@ -66,7 +66,7 @@ pub async fn reserve(
         let (project, uuid) = (project_id.to_owned(), cluster.clone());
         let reserved: Result<bool, StoreError> = database
             .transaction(move |connection| {
-                if !lock::project(connection, &project)? {
+                if !write::begin(connection, &project)? {
                     return Ok(false);
                 }
                 // Reservations first: one that turns into a row meanwhile is counted in any case.

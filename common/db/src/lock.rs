@@ -5,6 +5,10 @@
 //! updates lock the same rows the same way, so a check made after the lock stays true against Python services
 //! too. Lock order, to avoid deadlocks: the cluster first, then anything of it.
 //!
+//! A lock is known to one server. Where several take writes (Galera), it holds up nobody at another node, and only what is
+//! written is compared when the transactions commit. So nothing may rest on a lock alone: whoever locks a row changes it in the
+//! same transaction, or what it decided is decided again by a write that does.
+//!
 //! What is claimed can be left to the next look: there a row that somebody else holds is passed over (`SKIP LOCKED`:
 //! MariaDB from 10.6 on, MySQL 8, PostgreSQL), so that one row which is held for long keeps nobody from the others.
 
@@ -15,7 +19,6 @@ use super::connection::AnyConnection;
 use super::error::DbError;
 use super::schema::{
     cluster, cluster_template, conductor_cluster_health, conductor_cluster_poll, conductor_operation,
-    conductor_project,
 };
 use magnum_common::ids::{ClusterUuid, ConductorId, OperationId, TemplateUuid};
 
@@ -140,24 +143,4 @@ pub fn free_polls(conn: &mut AnyConnection, clusters: &[String]) -> Result<Vec<S
 /// The database failed.
 pub fn free_health_polls(conn: &mut AnyConnection, clusters: &[String]) -> Result<Vec<String>, DbError> {
     free_rows!(conn, conductor_cluster_health, clusters)
-}
-
-/// Locks a project's row until the transaction ends: requests of one project that have to come one after the other.
-/// `false`: it has none yet, see [`super::write::cluster_reservations::insert_project`].
-///
-/// # Errors
-/// The database failed.
-pub fn project(conn: &mut AnyConnection, project_id: &str) -> Result<bool, DbError> {
-    let row = conductor_project::table
-        .filter(conductor_project::project_id.eq(project_id))
-        .select(conductor_project::project_id);
-    let found = match conn {
-        #[cfg(feature = "postgres")]
-        AnyConnection::Postgres(conn) => !row.for_update().load::<String>(conn)?.is_empty(),
-        #[cfg(feature = "mysql")]
-        AnyConnection::Mysql(conn) => !row.for_update().load::<String>(conn)?.is_empty(),
-        #[cfg(feature = "sqlite")]
-        AnyConnection::Sqlite(conn) => !row.load::<String>(conn)?.is_empty(),
-    };
-    Ok(found)
 }

@@ -326,6 +326,7 @@ diesel::table! {
     /// Projects, to be locked.
     conductor_project (project_id) {
         project_id -> Text,
+        reservations -> BigInt,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::notifications::Notifier;
 use crate::operations::at_work::AtWork;
 use crate::operations::breakers::Breakers;
 use crate::operations::keeper::LeaseKeeper;
+use crate::operations::lease_watch::LeaseWatch;
 use crate::operations::monitor::CallMonitors;
 use crate::operations::notice::{self, Notice, NoticeQueue};
 use crate::operations::replies::{self, Replies, ReplySink};
@@ -57,6 +58,7 @@ impl Handles {
             services: OperationServices {
                 db: database.clone(),
                 keeper: LeaseKeeper::new(database, me.clone(), timing.lease),
+                lease_watch: LeaseWatch::new(timing.lease),
                 drivers: Arc::new(drivers),
                 key: Arc::clone(&resources.key),
                 me: me.clone(),

@@ -32,6 +32,9 @@ pub struct Claimable {
     pub drivers: Vec<String>,
     /// Those of them of which one operation may be claimed, to see whether it works again.
     pub on_trial: Vec<String>,
+    /// Row numbers of operations that run and whose lease is over, as this conductor has
+    /// [watched](super::lease_watch::LeaseWatch) it.
+    pub over: Vec<i64>,
     /// Versions that built clusters and are not loaded here, nor one that can take over.
     pub without: Vec<DriverRef>,
 }

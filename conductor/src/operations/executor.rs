@@ -152,19 +152,33 @@ impl Executor {
     }
 
     async fn claim_some(&mut self, mut room: Room, place: Place) -> Result<Claims, JournalError> {
-        let claimable = self.claimable();
+        let asked_at = Instant::now();
+        let claimable = self.claimable(asked_at);
+        let watches = self.services.lease_watch.is_due(asked_at);
         let on_trial = claimable.on_trial.clone();
         let (least, most) = SPARE_CANDIDATES;
         let limit = i64::try_from(room.free + room.free.clamp(least, most)).unwrap_or(i64::MAX);
         let asked = room.clone();
-        let look =
-            move |conn: &mut AnyConnection| candidates::candidates(conn, &claimable, &asked, place, limit);
+        let look = move |conn: &mut AnyConnection| {
+            let leases = watches.then(|| candidates::leases(conn)).transpose()?;
+            let look = candidates::candidates(conn, &claimable, &asked, place, limit)?;
+            Ok::<_, JournalError>((leases, look))
+        };
+        let (leases, look) = self.services.db.transaction(look).await?;
+        if let Some(leases) = leases {
+            self.services.lease_watch.saw(leases, Instant::now());
+        }
         let Look {
             at_ms,
-            due,
+            mut due,
             queued,
             next,
-        } = self.services.db.transaction(look).await?;
+        } = look;
+        // Renewed since it was seen: a clock is ahead.
+        due.retain(|candidate| {
+            let lease = candidate.lease();
+            lease.is_none_or(|lease| self.services.lease_watch.is_over(lease, asked_at))
+        });
         if due.is_empty() && queued.is_empty() {
             return Ok(Claims::Nothing { at_ms, up_to: next });
         }
@@ -212,9 +226,12 @@ impl Executor {
         Ok(claims)
     }
 
-    fn claimable(&self) -> Claimable {
+    fn claimable(&self, now: Instant) -> Claimable {
         let loaded = self.services.drivers.loaded();
-        self.services.breakers.claimable(loaded, Instant::now())
+        Claimable {
+            over: self.services.lease_watch.over(now),
+            ..self.services.breakers.claimable(loaded, now)
+        }
     }
 
     async fn claim(&self, candidate: Candidate) -> Result<Option<(Lease, OperationRow)>, JournalError> {
@@ -235,11 +252,15 @@ impl Executor {
 
     async fn until_due(&self, after_ms: i64) -> Duration {
         let poll = self.services.timing.poll;
-        let claimable = self.claimable();
+        let now = Instant::now();
+        let claimable = self.claimable(now);
+        let watched = self.services.lease_watch.next_in(now).unwrap_or(poll);
         let due = move |conn: &mut AnyConnection| candidates::next_due_in_ms(conn, &claimable, after_ms);
         match self.services.db.transaction(due).await {
-            Ok(Some(due)) => Duration::from_millis(due.unsigned_abs()).clamp(Duration::from_millis(20), poll),
-            Ok(None) => poll,
+            Ok(due) => {
+                let due = due.map_or(poll, |due| Duration::from_millis(due.unsigned_abs()));
+                due.min(watched).clamp(Duration::from_millis(20), poll)
+            }
             Err(error) => {
                 tracing::debug!(%error, "cannot read when the next operation is due");
                 poll

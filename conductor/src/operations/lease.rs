@@ -4,9 +4,10 @@
 //! write does not compile. Each of them compares row, owner and epoch in its `WHERE`: an epoch only rises, hence
 //! a worker that lost its lease (paused host, cut network) changes zero rows and learns it.
 //!
-//! Expiry is judged by the database's clock and by no other. A worker cannot see that clock all the time, so it
-//! counts on its own monotonic clock from *before* the claim or renewal was sent ([`Lease::safe_until`]): that
-//! moment is never later than the database's idea of the expiry, and the worker stops before it.
+//! A lease is free when it has expired by the database's clock and when, besides, whoever claims it has seen nobody renew it for a
+//! whole term ([`super::lease_watch`]): there may be several such clocks. A worker cannot see that clock all the time, so it
+//! counts on its own monotonic clock from *before* the claim or renewal was sent ([`Lease::safe_until`]), and stops
+//! before that.
 //!
 //! What this does not give: a cloud cannot compare our epoch. What a driver does there must be repeatable.
 
@@ -113,7 +114,8 @@ impl Lease {
 /// Takes a candidate, if it still is one. To be run in a transaction of its own.
 ///
 /// `sent` is a moment before the transaction began. `None`: somebody else was faster, or holds the row at this moment,
-/// which may be for long (a host that is paused in the middle of a transaction, an administrator's session).
+/// which may be for long (a host that is paused in the middle of a transaction, an administrator's session). That the candidate's
+/// lease is over, if it has one, is for the caller to know; here it is free only if it is as the candidate has it.
 ///
 /// # Errors
 /// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
@@ -139,7 +141,10 @@ pub fn claim(
                 op::state
                     .ne(State::Running.as_str())
                     .or(op::lease_expires_ms.is_null())
-                    .or(op::lease_expires_ms.le(now)),
+                    // A clock that is ahead would let one pass that was renewed since it was read.
+                    .or(op::lease_expires_ms
+                        .le(now)
+                        .and(op::lease_expires_ms.eq(candidate.lease_expires_ms))),
             ),
     )
     .set((

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use super::at_work::AtWork;
 use super::breakers::Breakers;
 use super::keeper::LeaseKeeper;
+use super::lease_watch::LeaseWatch;
 use super::monitor::CallMonitors;
 use super::notice::NoticeQueue;
 use super::replies::ReplyQueue;
@@ -38,6 +39,8 @@ pub struct OperationServices {
     pub certificates: Certificates,
     /// Renews the leases of what runs here.
     pub keeper: LeaseKeeper,
+    /// Tells which leases are over.
+    pub lease_watch: LeaseWatch,
     /// Lease, retries, limits.
     pub timing: Arc<OperationTiming>,
     /// Wake-ups inside this process.

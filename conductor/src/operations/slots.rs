@@ -134,6 +134,8 @@ mod tests {
             row: 1,
             state: "queued".to_owned(),
             epoch: 0,
+            owner: None,
+            lease_expires_ms: None,
             kind: kind.to_owned(),
             project_id: Some(project.to_owned()),
             driver: Some(driver.to_owned()),

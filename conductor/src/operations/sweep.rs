@@ -103,6 +103,12 @@ async fn end_those_without_driver(services: &OperationServices) -> Result<(), Jo
     let mine = services.drivers.loaded();
     let orphans = move |conn: &mut AnyConnection| read::without_driver(conn, alive, patience);
     let orphans = services.db.transaction(orphans).await?;
+    if orphans.is_empty() {
+        return Ok(());
+    }
+    // The executor looks at leases when it has room.
+    let leases = services.db.transaction(candidates::leases).await?;
+    services.lease_watch.saw(leases, Instant::now());
     for rows in orphans.chunks(BATCH) {
         for row in read_rows(services, rows).await? {
             if row.driver.as_ref().is_some_and(|driver| mine.contains(driver)) {
@@ -155,7 +161,8 @@ async fn end(
         }
     };
     let (id, me) = (operation.id.clone(), services.me.clone());
-    let term = services.timing.lease;
+    let (term, watch) = (services.timing.lease, services.lease_watch.clone());
+    let asked_at = Instant::now();
     let ended = services
         .db
         .brief_transaction(move |conn| {
@@ -165,6 +172,12 @@ async fn end(
             }
             // Its owner has left it behind: nobody else can take it from here to the commit.
             let candidate = candidates::candidate(conn, operation.id.as_str())?;
+            if candidate
+                .lease()
+                .is_some_and(|lease| !watch.is_over(lease, asked_at))
+            {
+                return Err(JournalError::Stale);
+            }
             match lease::claim(conn, &candidate, &me, term, Instant::now())? {
                 Some((lease, _)) => {
                     let fault = Fault::new(Exception::MagnumException, reason);

@@ -20,8 +20,8 @@ fn ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Makes the row by which a project is locked. To be committed before it is: two transactions that both make it and
-/// then lock it would end in a deadlock.
+/// Makes the row by which reservations of a project come one after the other. To be committed before [`begin`]: two
+/// transactions that both make it and then change it would end in a deadlock.
 ///
 /// # Errors
 /// The database failed.
@@ -32,6 +32,22 @@ pub fn insert_project(conn: &mut AnyConnection, project_id: &str) -> Result<(), 
             .execute(conn)
     })
     .map(drop)
+}
+
+/// Begins a reservation: from here to the commit, no other one of the project is counted. `false`: the project has no row yet,
+/// see [`insert_project`].
+///
+/// The row is changed and not only locked: nodes of a cluster that takes writes everywhere do not know each other's locks, but
+/// of two transactions that change one row only the first commits. The other one is repeated, as after a deadlock.
+///
+/// # Errors
+/// The database failed.
+pub fn begin(conn: &mut AnyConnection, project_id: &str) -> Result<bool, DbError> {
+    let row = conductor_project::table.filter(conductor_project::project_id.eq(project_id));
+    let changed = diesel::update(row)
+        .set(conductor_project::reservations.eq(conductor_project::reservations + 1))
+        .execute(conn)?;
+    Ok(changed == 1)
 }
 
 /// Reserves a cluster for a project's quota. The reservation expires after `lasts`.

@@ -17,6 +17,7 @@ use magnum_db::{self as db, AnyConnection, MultiBackend, schema};
 
 use super::JournalError;
 use crate::operations::breakers::Claimable;
+use crate::operations::lease_watch::SeenLease;
 use crate::operations::slots::Room;
 use crate::operations::state::State;
 use crate::operations::suspects::{SUSPECT_AFTER, WAIT_FOR_EACH_LOSS};
@@ -46,6 +47,8 @@ pub struct Candidate {
     pub(in crate::operations) state: String,
     #[diesel(column_name = lease_epoch)]
     pub(in crate::operations) epoch: i64,
+    pub(in crate::operations) owner: Option<String>,
+    pub(in crate::operations) lease_expires_ms: Option<i64>,
     pub(in crate::operations) kind: String,
     pub(in crate::operations) project_id: Option<String>,
     pub(in crate::operations) driver: Option<String>,
@@ -57,6 +60,17 @@ impl Candidate {
     /// Its driver, if one is chosen.
     pub const fn driver(&self) -> Option<&String> {
         self.driver.as_ref()
+    }
+
+    /// Its lease, if it has an owner who has not given it back.
+    pub fn lease(&self) -> Option<SeenLease> {
+        let is_held = self.state == State::Running.as_str() && self.owner.is_some();
+        let is_given_back = matches!(self.lease_expires_ms, None | Some(0));
+        (is_held && !is_given_back).then_some(SeenLease {
+            row: self.row,
+            epoch: self.epoch,
+            expires_ms: self.lease_expires_ms,
+        })
     }
 
     /// Who asked for it.
@@ -158,7 +172,8 @@ pub(in crate::operations) fn candidate(
         .first(conn)?)
 }
 
-/// Retries that are due, and what was left behind.
+/// Retries that are due, and what was left behind: its lease was given back, or it has expired by the database's clock and is
+/// over as this conductor has watched it.
 ///
 /// What an owner has left behind is anybody's when it shall stop or is out of time: nothing is asked of its driver any more,
 /// which may be loaded nowhere.
@@ -175,7 +190,14 @@ fn due(
         .and(op::next_attempt_ms.is_null().or(op::next_attempt_ms.le(now)));
     let abandoned = op::state
         .eq(State::Running.as_str())
-        .and(op::lease_expires_ms.is_null().or(op::lease_expires_ms.le(now)));
+        .and(op::lease_expires_ms.is_null().or(op::lease_expires_ms.le(now)))
+        .and(
+            op::owner
+                .is_null()
+                .or(op::lease_expires_ms.is_null())
+                .or(op::lease_expires_ms.eq(0))
+                .or(op::id.eq_any(&claimable.over)),
+        );
     // A suspect waits longer. What it waits for wakes nobody: the next look finds it.
     let has_waited = sql::<Bool>(&format!(
         "(lost_claims < {SUSPECT_AFTER} OR lease_expires_ms + lost_claims * {} <= ",
@@ -262,6 +284,25 @@ fn fits(claimable: &Claimable, room: &Room) -> Box<Condition> {
         fits = Box::new(fits.and(other.assume_not_null()));
     }
     fits
+}
+
+/// The leases of all operations that run: as many as there are slots in all conductors, at most.
+///
+/// # Errors
+/// The database failed.
+pub fn leases(conn: &mut AnyConnection) -> Result<Vec<SeenLease>, JournalError> {
+    let running: Vec<(i64, i64, Option<i64>)> = op::conductor_operation
+        .filter(op::state.eq(State::Running.as_str()))
+        .select((op::id, op::lease_epoch, op::lease_expires_ms))
+        .load(conn)?;
+    Ok(running
+        .into_iter()
+        .map(|(row, epoch, expires_ms)| SeenLease {
+            row,
+            epoch,
+            expires_ms,
+        })
+        .collect())
 }
 
 /// When the next operation becomes claimable by time alone for a conductor that can take what is `claimable`, in milliseconds

@@ -127,6 +127,43 @@ on_every_database! {
         assert_eq!((row.attempts, row.lease_epoch), (1, 1), "nobody else took it");
     }
 
+    async fn a_lease_that_looks_expired_is_left_to_an_owner_who_renews_it(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let (first, second) = (Gate::new(), Gate::new());
+        world.driver
+            .then(Act::Gate(first.clone(), Box::new(Act::Panic)))
+            .then(Act::Gate(second.clone(), Box::new(Act::Report(Box::default()))));
+        let operation = world.record(create()).await;
+        let one = world.conductor("one");
+        first.entered().await;
+        let _two = world.conductor("two");
+
+        // By the clock of the second one's node, an hour ahead, each renewal has expired before it was made.
+        let hour = 3_600_000;
+        let past = magnum_common::clock::utc_now().timestamp_millis() - hour / 2;
+        let ahead = format!(
+            "UPDATE conductor_operation SET lease_expires_ms = lease_expires_ms - {hour} \
+             WHERE state = 'running' AND lease_expires_ms > {past}"
+        );
+        let mut expiries = Vec::new();
+        wait::until("the lease to be renewed for two terms and more", Duration::from_secs(60), async || {
+            database.execute(&ahead).await.unwrap();
+            expiries.extend(world.row(&operation).await.lease_expires_ms.filter(|expiry| *expiry < past));
+            let renewed_for = expiries.last().unwrap_or(&0) - expiries.first().unwrap_or(&0);
+            (renewed_for > 2 * 3000).then_some(()).ok_or(renewed_for)
+        }).await.expect("renewals");
+        let row = world.row(&operation).await;
+        assert_eq!((row.lease_epoch, row.owner.as_deref()), (1, Some("one")));
+
+        drop(one);
+        // Nobody renews it any more.
+        second.entered().await;
+        let row = world.row(&operation).await;
+        assert_eq!((row.lease_epoch, row.owner.as_deref()), (2, Some("two")));
+        second.open();
+        world.reaches(&operation, State::Succeeded).await;
+    }
+
     async fn operation_of_a_dead_conductor_is_finished_by_another(database: TestDatabase) {
         let mut world = World::new(&database).await;
         world.timing.lease = Duration::from_secs(1);

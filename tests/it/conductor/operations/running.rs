@@ -283,7 +283,12 @@ on_every_database! {
             match how {
                 "deadline" => database.execute(&set("deadline_ms = 1")).await.unwrap(),
                 "stop" => drop(world.record(delete(&uuid)).await),
-                _ => sweep::pass(&two.services, &mut watch()).await.unwrap(),
+                // It has to watch the lease for a term before it ends anything.
+                _ => wait::until("the sweep", Duration::from_secs(20), async || {
+                    sweep::pass(&two.services, &mut watch()).await.map_err(|error| error.to_string())?;
+                    let state = world.row(&operation).await.state;
+                    if state == State::Failed.as_str() { Ok(()) } else { Err(state) }
+                }).await.unwrap(),
             }
             two.wake();
             let (state, words) = match how {
@@ -298,15 +303,16 @@ on_every_database! {
 
     async fn an_operation_that_only_others_can_run_keeps_no_idle_conductor_awake(database: TestDatabase) {
         let world = World::new(&database).await;
+        let operation = world.record(create()).await;
+        let row = world.row(&operation).await.id;
         let due = async |drivers: &[&str]| {
             let drivers = drivers.iter().map(|name| (*name).to_owned()).collect();
-            let claimable = Claimable { drivers, ..Claimable::default() };
+            let claimable = Claimable { drivers, over: vec![row], ..Claimable::default() };
             world.read(move |conn| {
                 let look = candidates::candidates(conn, &claimable, &Room::default(), Place::START, 10)?;
                 Ok((look.due.len() + look.queued.len(), candidates::next_due_in_ms(conn, &claimable, look.at_ms)?))
             }).await
         };
-        let operation = world.record(create()).await;
         let set = |what: &str| format!("UPDATE conductor_operation SET {what} WHERE uuid = '{operation}'");
         let running = "state = 'running', running_key = cluster_uuid, driver = 'theirs', owner = 'dead'";
         for past in [format!("{running}, lease_expires_ms = 1"),

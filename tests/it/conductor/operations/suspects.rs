@@ -63,8 +63,10 @@ on_every_database! {
         let mut world = World::new(&database).await;
         world.timing.lease = Duration::from_secs(1);
         let operation = world.record(create()).await;
-        let claimable = || magnum_conductor::operations::breakers::Claimable {
+        let row = world.row(&operation).await.id;
+        let claimable = move || magnum_conductor::operations::breakers::Claimable {
             drivers: vec!["fake".to_owned()],
+            over: vec![row],
             ..Default::default()
         };
         let candidates = async || {

@@ -18,6 +18,7 @@ use magnum_conductor::operations::breakers::Breakers;
 use magnum_conductor::operations::journal::rows::EventRow;
 use magnum_conductor::operations::journal::{JournalError, OperationRow, read};
 use magnum_conductor::operations::keeper::LeaseKeeper;
+use magnum_conductor::operations::lease_watch::LeaseWatch;
 use magnum_conductor::operations::monitor::CallMonitors;
 use magnum_conductor::operations::notice::NoticeQueue;
 use magnum_conductor::operations::replies::{self, Replies, ReplySink};
@@ -176,6 +177,7 @@ impl World {
             db: self.db.clone(),
             drivers: self.drivers(),
             keeper: LeaseKeeper::new(&self.db, me.clone(), self.timing.lease),
+            lease_watch: LeaseWatch::new(self.timing.lease),
             key: Arc::clone(&self.key),
             me: me.clone(),
             certificates: self.certificates(),

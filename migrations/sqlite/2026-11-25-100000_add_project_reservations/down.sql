@@ -1,0 +1,1 @@
+ALTER TABLE conductor_project DROP COLUMN reservations;
