@@ -15,6 +15,7 @@ mod certificate_refs;
 pub mod choose_driver;
 pub mod choose_nodes;
 pub mod description;
+pub mod format;
 pub mod kinds;
 pub mod outcome;
 pub mod rules;

@@ -218,6 +218,7 @@ diesel::table! {
         tracestate -> Nullable<Text>,
         lost_claims -> Integer,
         turn -> BigInt,
+        format -> Integer,
     }
 }
 
@@ -276,6 +277,7 @@ diesel::table! {
         error -> Nullable<Text>,
         announced_ms -> BigInt,
         api_routes -> Nullable<Text>,
+        journal_format -> Integer,
     }
 }
 

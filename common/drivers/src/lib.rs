@@ -28,6 +28,6 @@ pub use magnum_config::ClusterTypeCheck;
 pub use manifest::{EngineSpec, ExecSpec, HealthSource, MANIFEST_FILE, Manifest, Problem, PythonSpec};
 pub use registry::Registry;
 pub use resolution::{
-    ImageProperties, Level, ResolutionRequest, ResolutionRules, Resolved, check_distro, for_existing_cluster,
-    for_unrecorded_cluster, resolve, resolve_stored, type_of,
+    ImageProperties, Level, ResolutionRequest, ResolutionRules, Resolved, can_operate, check_distro,
+    for_existing_cluster, for_unrecorded_cluster, resolve, resolve_stored, type_of,
 };

@@ -317,6 +317,14 @@ pub fn for_existing_cluster<'r>(
         .ok_or_else(missing)
 }
 
+/// Whether the driver in version `candidate` can operate clusters that `built_by` has built: they are the same, or the one can take
+/// over from the other.
+pub fn can_operate(built_by: &str, candidate: &str) -> bool {
+    built_by == candidate
+        || matches!((Version::parse(built_by), Version::parse(candidate)),
+            (Ok(built_by), Ok(candidate)) if is_compatible(&built_by, &candidate))
+}
+
 fn is_compatible(built_by: &Version, candidate: &Version) -> bool {
     let series = |version: &Version| match (version.major, version.minor) {
         (0, 0) => (0, 0, version.patch),

@@ -117,11 +117,7 @@ fn reopen(conn: &mut AnyConnection, operation: &Operation) -> Result<Args, Admin
     if !store::start::apply(conn, &operation.cluster, &start).map_err(JournalError::from)? {
         return Err(AdminError::Journal(JournalError::Stale));
     }
-    Ok(Args {
-        work: operation.args.work.clone(),
-        started: Some(start.started),
-        certificates: None,
-    })
+    Ok(operation.args.started_anew(start.started))
 }
 
 /// Gives an operation up. One that waits ends as cancelled and its cluster as `*_FAILED`; one that runs is asked

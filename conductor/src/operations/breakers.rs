@@ -36,7 +36,17 @@ pub struct Claimable {
     /// [watched](super::lease_watch::LeaseWatch) it.
     pub over: Vec<i64>,
     /// Versions that built clusters and are not loaded here, nor one that can take over.
-    pub without: Vec<DriverRef>,
+    pub without: Vec<MissingVersion>,
+}
+
+/// A version that is not loaded here, nor one that can take over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingVersion {
+    /// Of which driver.
+    pub driver: DriverRef,
+    /// Whether no other conductor has it either. Then an operation that has yet to choose its driver is anybody's: it was
+    /// foreseen for a version that has gone.
+    pub is_nowhere: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +58,7 @@ enum Breaker {
 #[derive(Debug, Default)]
 struct Held {
     breakers: HashMap<String, Breaker>,
-    missing: HashMap<DriverRef, Instant>,
+    missing: HashMap<DriverRef, (bool, Instant)>,
 }
 
 /// The breakers of all drivers of this process.
@@ -59,11 +69,18 @@ impl Breakers {
     /// What may be claimed of the loaded drivers.
     pub fn claimable(&self, loaded: Vec<String>, now: Instant) -> Claimable {
         let mut held = self.held();
-        held.missing.retain(|_, until| *until > now);
+        held.missing.retain(|_, (_, until)| *until > now);
         held.breakers
             .retain(|_, breaker| !matches!(breaker, Breaker::OnTrial { until, .. } if *until <= now));
         let mut claimable = Claimable {
-            without: held.missing.keys().cloned().collect(),
+            without: held
+                .missing
+                .iter()
+                .map(|(driver, (is_nowhere, _))| MissingVersion {
+                    driver: driver.clone(),
+                    is_nowhere: *is_nowhere,
+                })
+                .collect(),
             ..Claimable::default()
         };
         for driver in loaded {
@@ -110,8 +127,10 @@ impl Breakers {
     }
 
     /// This version is not loaded here, nor one that can take over.
-    pub fn lacks(&self, driver: &DriverRef, now: Instant) {
-        self.held().missing.insert(driver.clone(), now + MISSING);
+    pub fn lacks(&self, missing: MissingVersion, now: Instant) {
+        self.held()
+            .missing
+            .insert(missing.driver, (missing.is_nowhere, now + MISSING));
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -174,11 +193,14 @@ mod tests {
     #[test]
     fn a_missing_version_is_left_alone_for_a_minute() {
         let (breakers, start) = (Breakers::default(), Instant::now());
-        let missing = DriverRef {
-            name: "a".to_owned(),
-            version: "1.2.0".to_owned(),
+        let missing = MissingVersion {
+            driver: DriverRef {
+                name: "a".to_owned(),
+                version: "1.2.0".to_owned(),
+            },
+            is_nowhere: false,
         };
-        breakers.lacks(&missing, start);
+        breakers.lacks(missing.clone(), start);
         assert_eq!(breakers.claimable(loaded(), start).without, [missing]);
         assert!(breakers.claimable(loaded(), start + MISSING).without.is_empty());
     }

@@ -47,6 +47,14 @@ impl DatabaseWatch {
         now.saturating_duration_since(since)
     }
 
+    /// How long it was seen without a gap by the last look; nothing when that failed.
+    pub fn seen_for(&self) -> Duration {
+        match (self.since, self.last) {
+            (Some(since), Some((last, _))) => last.saturating_duration_since(since),
+            _ => Duration::ZERO,
+        }
+    }
+
     /// The database did not answer.
     pub const fn missed(&mut self) {
         self.last = None;

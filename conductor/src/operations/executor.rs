@@ -29,6 +29,7 @@ use super::services::OperationServices;
 use super::slots::{Room, Slots};
 use super::suspects::{SUSPECT_AFTER, Suspects};
 use super::turns::LEEWAY;
+use crate::workflows::choose_driver::Whereabouts;
 
 /// How many candidates beyond the free slots are looked at, for one free slot and at most: conductors that wake together then
 /// pick different ones more often, and whose turn it is waits for few others.
@@ -186,7 +187,7 @@ impl Executor {
         let mut tried = Vec::new();
         let drivers = self.services.drivers.loaded().len();
         for candidate in in_order(due, queued) {
-            if !room.fits(&candidate) {
+            if !room.fits(&candidate) || !self.has_driver_of(&candidate, at_ms) {
                 continue;
             }
             let lost_claims = candidate.lost_claims();
@@ -232,6 +233,17 @@ impl Executor {
             over: self.services.lease_watch.over(now),
             ..self.services.breakers.claimable(loaded, now)
         }
+    }
+
+    /// Whether the driver's version is here. One that nobody has is no reason to leave an operation that has yet to choose its
+    /// driver. What is left is not looked at again for a while.
+    fn has_driver_of(&self, candidate: &Candidate, now_ms: i64) -> bool {
+        let driver = candidate.driver_version();
+        let Some(driver) = driver.filter(|_| !candidate.needs_no_driver(now_ms)) else {
+            return true;
+        };
+        self.services.drivers.whereabouts(&driver) == Whereabouts::Here
+            || (self.services.lacks(&driver) == Whereabouts::Nowhere && candidate.chooses_driver())
     }
 
     async fn claim(&self, candidate: Candidate) -> Result<Option<(Lease, OperationRow)>, JournalError> {

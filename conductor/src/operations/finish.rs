@@ -15,13 +15,14 @@ use magnum_driver_api::{DriverReport, Reason};
 use magnum_objects as objects;
 use serde_json::Value;
 
-use super::journal::{self, JournalError, Operation, fenced, read, write};
+use super::journal::read::OpenRow;
+use super::journal::{self, JournalError, Operation, OperationRow, fenced, read, write};
 use super::lease::{Lease, fence};
 use super::state::State;
 use super::stored_reply::{Reply, StoredReply};
 use crate::store;
 use crate::workflows::description::ReplyValue;
-use crate::workflows::outcome::{self, Standing};
+use crate::workflows::outcome::{self, Consequences, Standing};
 use crate::workflows::{Args, OperationKind};
 use rows::{complete, consequences, driver_took_it, end_groups, leave_no_certificates, write_report};
 
@@ -299,6 +300,45 @@ pub fn give_up(
         let fault = Fault::new(Exception::MagnumException, reason);
         if let Some(answer) = recorded(operation, &Err(fault))? {
             write::store_answer(conn, operation.row, &answer)?;
+        }
+    }
+    Ok(())
+}
+
+/// Ends an operation that no conductor can read. What it has done to the rows is not known, but for the status: a cluster that is
+/// in progress, and that no other operation has, has failed.
+///
+/// # Errors
+/// [`JournalError::Stale`]: somebody works on it. Else the database failed.
+pub fn give_up_unread(
+    conn: &mut AnyConnection,
+    row: &OperationRow,
+    reason: &str,
+    by: &str,
+) -> Result<(), JournalError> {
+    write::end_unread(conn, row, reason, by)?;
+    let cluster = ClusterUuid::new(row.cluster_uuid.clone());
+    let others = read::open(conn, &[cluster.as_str()])?;
+    let has_another =
+        |other: &OpenRow| other.row < row.id || other.kind == OperationKind::ClusterDelete.as_str();
+    let status = store::clusters::find(conn, &cluster)?.and_then(|found| found.status);
+    if let Some(status) = status.filter(|status| status.is_in_progress())
+        && let Some(action) = status.action()
+        && !others.iter().any(has_another)
+    {
+        let what = Consequences {
+            status: Some((status, ClusterStatus::of(action, Outcome::Failed))),
+            reason: Some(reason.to_owned()),
+            groups_too: true,
+            ..Consequences::default()
+        };
+        consequences(conn, &cluster, &what)?;
+    }
+    // One that has an answer was answered when it was accepted, or when the driver had taken it.
+    if row.answer.is_none() {
+        let fault = Fault::new(Exception::MagnumException, reason);
+        if let Ok(answer) = StoredReply::new(&Err(fault)) {
+            write::store_answer_of_call(conn, row.id, &answer)?;
         }
     }
     Ok(())

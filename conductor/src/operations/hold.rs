@@ -27,12 +27,13 @@ use super::keeper::{KeptLease, LeaseKeeper};
 use super::lease::{self, Lease};
 use super::services::Signals;
 use super::state::State;
+use crate::workflows::format;
 
 /// The kind of such an entry: the method's name. No workflow has it.
 pub const KIND: &str = METHOD;
 
 /// Its one step.
-const STEP: &str = "call_driver_api";
+pub const STEP: &str = "call_driver_api";
 
 /// The reason of an entry that its conductor has left behind.
 pub const ABANDONED: &str = "The conductor ended, or lost the cluster, while it called the driver's own API. Whether the \
@@ -192,6 +193,7 @@ fn entry(wanted: &Wanted, trace: Option<&TraceContext>, now: i64) -> NewOperatio
         created_ms: now,
         updated_ms: now,
         ended_ms: None,
+        format: format::FIRST,
     }
 }
 

@@ -9,6 +9,7 @@
 
 pub mod candidates;
 pub mod fenced;
+pub mod known;
 pub mod purge;
 pub mod read;
 pub mod rows;

@@ -38,6 +38,7 @@ use super::notice::{ClusterSnapshot, Notice};
 use super::retry::{self, Decision, Failure, FailureClass, History};
 use super::services::OperationServices;
 use super::state::State;
+use super::unread;
 use crate::metric_definitions as metric;
 use crate::workflows::CertificateRefs;
 use crate::workflows::{DriverRef, OperationKind, Step, choose_nodes};
@@ -67,6 +68,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
     let lease = Arc::new(lease);
     let is_call = row.reply.is_some();
     let is_hold = row.kind == hold::KIND;
+    let step = row.step.clone();
     let snapshot = Arc::new(Mutex::new(None));
     let kept = services.keeper.keep(Arc::clone(&lease));
     let outcome = match Operation::try_from(row) {
@@ -87,11 +89,8 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
             };
             run.walk().await
         }
-        Err(_) if is_hold => end_unreadable(&services, &lease, hold::ABANDONED.into()).await,
-        Err(unreadable) => {
-            let told = "The conductor cannot read what it has recorded of this operation.";
-            end_unreadable(&services, &lease, Reason::internal(told, unreadable.to_string())).await
-        }
+        Err(_) if is_hold => end_hold(&services, &lease).await,
+        Err(unreadable) => unread::leave(&services, &lease, step, &unreadable).await,
     };
     let was_slow = kept.was_slow();
     drop(kept);
@@ -127,18 +126,14 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
     }
 }
 
-/// An operation that this program cannot read ends, with the reason; its cluster is left to the operator.
-async fn end_unreadable(
-    services: &OperationServices,
-    lease: &Arc<Lease>,
-    reason: Reason,
-) -> Result<State, JournalError> {
+/// A call of a driver's own API that its conductor has left behind is not repeated.
+async fn end_hold(services: &OperationServices, lease: &Arc<Lease>) -> Result<State, JournalError> {
     let lease = Arc::clone(lease);
     services
         .db
         .transaction(move |conn| {
             lease::fence(conn, &lease)?;
-            fenced::end(conn, &lease, State::Failed, Some(&reason), None)?;
+            fenced::end(conn, &lease, State::Failed, Some(&hold::ABANDONED.into()), None)?;
             Ok(State::Failed)
         })
         .await
@@ -382,7 +377,7 @@ impl Run {
         let (reason, now) = (what.whole(), Instant::now());
         match (&what, &self.operation.driver) {
             (NotHere::Version(wanted), _) => {
-                self.services.breakers.lacks(wanted, now);
+                self.services.lacks(wanted);
                 tracing::warn!(reason, "the operation is left to a conductor that has the driver");
             }
             (NotHere::Means(_), Some(driver)) => {
@@ -410,7 +405,7 @@ impl Run {
                 // What is claimed is told by the operation's row, which may be older than the cluster's driver.
                 fenced::set_driver(conn, lease, wanted)?;
             }
-            let step = operation.step;
+            let step = Some(operation.step.as_str());
             fenced::retry_later(conn, lease, step, TAKE_OVER, TryAgain::NotHere, &reason)?;
             Ok(State::Retrying)
         })
@@ -447,7 +442,7 @@ impl Run {
                     TryAgain::Failed
                 };
                 let reason = failure.reason.whole();
-                fenced::retry_later(conn, lease, operation.step, *delay, why, reason)?;
+                fenced::retry_later(conn, lease, Some(operation.step.as_str()), *delay, why, reason)?;
                 Ok(State::Retrying)
             }
             Decision::GiveUp(reason) => {

@@ -10,9 +10,10 @@ use magnum_common::retry::RetryPolicy;
 use magnum_config::ConductorSection;
 use magnum_db::Database;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::at_work::AtWork;
-use super::breakers::Breakers;
+use super::breakers::{Breakers, MissingVersion};
 use super::keeper::LeaseKeeper;
 use super::lease_watch::LeaseWatch;
 use super::monitor::CallMonitors;
@@ -21,8 +22,9 @@ use super::replies::ReplyQueue;
 use super::retry::Limits;
 use crate::certificates::Certificates;
 use crate::objects_rpc::ObjectsRpc;
+use crate::workflows::choose_driver::Whereabouts;
 use crate::workflows::description::TimeLimit;
-use crate::workflows::{Args, DriverSource, Work};
+use crate::workflows::{Args, DriverRef, DriverSource, Work};
 
 /// Handles and settings of this conductor's operations.
 #[derive(Clone)]
@@ -58,6 +60,17 @@ pub struct OperationServices {
 }
 
 impl OperationServices {
+    /// Remembers for a while that a version is not here. Returns whether another conductor has it.
+    pub(super) fn lacks(&self, driver: &DriverRef) -> Whereabouts {
+        let whereabouts = self.drivers.whereabouts(driver);
+        let missing = MissingVersion {
+            driver: driver.clone(),
+            is_nowhere: whereabouts == Whereabouts::Nowhere,
+        };
+        self.breakers.lacks(missing, Instant::now());
+        whereabouts
+    }
+
     /// Methods of objects on the same database, with keys opened.
     pub(crate) fn objects(&self) -> ObjectsRpc {
         ObjectsRpc::new(self.db.clone()).with_sealing(self.certificates.sealing())

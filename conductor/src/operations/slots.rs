@@ -139,8 +139,12 @@ mod tests {
             kind: kind.to_owned(),
             project_id: Some(project.to_owned()),
             driver: Some(driver.to_owned()),
+            driver_version: None,
+            step: None,
             turn: 0,
             lost_claims: 0,
+            stop_requested: false,
+            deadline_ms: None,
         }
     }
 

@@ -4,6 +4,7 @@
 //!   that names the limit;
 //! * operations whose driver no living conductor has loaded: failed, instead of waiting for ever, also those that a
 //!   conductor that died has left behind;
+//! * operations that no living conductor can read ([`unread`]), once a minute;
 //! * answers that were not sent.
 //!
 //! Every change compares the state it starts from, so conductors that find the same thing do no harm.
@@ -27,9 +28,14 @@ use super::lease;
 use super::notice::Notice;
 use super::services::OperationServices;
 use super::state::State;
+use super::unread;
+use crate::workflows::{DriverRef, Step};
 
 /// Rows read at once.
 const BATCH: usize = 100;
+
+/// How often all that waits is looked through for what no conductor knows.
+const UNREAD_EVERY: Duration = Duration::from_secs(60);
 
 /// How long an answer is left to the conductor that made it.
 const ANSWER_QUIET: Duration = Duration::from_secs(10);
@@ -37,6 +43,7 @@ const ANSWER_QUIET: Duration = Duration::from_secs(10);
 /// Runs until `shutdown`.
 pub async fn run(services: OperationServices, shutdown: CancellationToken) {
     let mut watch = DatabaseWatch::new(services.timing.driver_alive / 3);
+    let mut rare = Instant::now();
     loop {
         // A little jitter, so that conductors started together do not all look at the same moment.
         let pause = services.timing.poll.mul_f64(rand::rng().random_range(0.8..1.2));
@@ -44,7 +51,12 @@ pub async fn run(services: OperationServices, shutdown: CancellationToken) {
             () = tokio::time::sleep(pause) => {}
             () = shutdown.cancelled() => return,
         }
-        if let Err(error) = pass(&services, &mut watch).await {
+        let mut swept = pass(&services, &mut watch).await;
+        if swept.is_ok() && watch.seen_for() >= services.timing.driver_alive && Instant::now() >= rare {
+            swept = unread::pass(&services).await;
+            rare = Instant::now() + UNREAD_EVERY;
+        }
+        if let Err(error) = swept {
             watch.missed();
             tracing::debug!(%error, "the sweep failed; it will run again");
         }
@@ -100,7 +112,6 @@ async fn end_those_without_driver(services: &OperationServices) -> Result<(), Jo
         millis(services.timing.driver_alive),
         millis(services.timing.driver_patience),
     );
-    let mine = services.drivers.loaded();
     let orphans = move |conn: &mut AnyConnection| read::without_driver(conn, alive, patience);
     let orphans = services.db.transaction(orphans).await?;
     if orphans.is_empty() {
@@ -111,23 +122,41 @@ async fn end_those_without_driver(services: &OperationServices) -> Result<(), Jo
     services.lease_watch.saw(leases, Instant::now());
     for rows in orphans.chunks(BATCH) {
         for row in read_rows(services, rows).await? {
-            if row.driver.as_ref().is_some_and(|driver| mine.contains(driver)) {
+            if is_here(services, &row) {
                 continue;
             }
-            give_up(services, row, |operation| {
-                let name = operation
-                    .driver
-                    .as_ref()
-                    .map_or("None", |driver| driver.name.as_str());
-                format!(
-                    "{} No running conductor has this driver loaded.",
-                    Fault::driver_not_supported(name).message
-                )
-            })
-            .await?;
+            give_up(services, row, missing_driver).await?;
         }
     }
     Ok(())
+}
+
+/// Whether the driver of an operation is loaded here. Before the operation has chosen it, any version counts.
+fn is_here(services: &OperationServices, row: &OperationRow) -> bool {
+    let Some(name) = row.driver.clone() else {
+        return false;
+    };
+    let is_named_here = services.drivers.loaded().contains(&name);
+    match row.driver_version.clone() {
+        Some(version) if row.step.as_deref() != Some(Step::ChooseDriver.as_str()) => {
+            services.drivers.get(&DriverRef { name, version }).is_some()
+        }
+        _ => is_named_here,
+    }
+}
+
+fn missing_driver(operation: &Operation) -> String {
+    let driver = match &operation.driver {
+        Some(driver) if operation.step == Step::ChooseDriver || driver.version.is_empty() => {
+            driver.name.clone()
+        }
+        Some(driver) => format!("{} {}", driver.name, driver.version),
+        None => "None".to_owned(),
+    };
+    format!(
+        "{} No running conductor has this driver loaded.",
+        Fault::driver_not_supported(&driver).message
+    )
 }
 
 /// Ends an operation. One that cannot be ended now, because a row of it is locked for example, is left to the next pass:
@@ -153,12 +182,9 @@ async fn end(
     row: OperationRow,
     reason: impl Fn(&Operation) -> String + Send + 'static,
 ) -> Result<(), JournalError> {
-    let operation = match Operation::try_from(row) {
+    let operation = match Operation::try_from(row.clone()) {
         Ok(operation) => operation,
-        Err(error) => {
-            tracing::warn!(%error, "an operation cannot be ended; discard it by hand");
-            return Ok(());
-        }
+        Err(unreadable) => return unread::is_late(services, row, &unreadable).await,
     };
     let (id, me) = (operation.id.clone(), services.me.clone());
     let (term, watch) = (services.timing.lease, services.lease_watch.clone());

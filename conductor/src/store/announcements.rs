@@ -1,4 +1,5 @@
-//! What this conductor has loaded, in `conductor_driver`: the API resolves against it, operators read it.
+//! What this conductor has loaded, in `conductor_driver`: the API resolves against it, operators read it. Each row says, too, which
+//! format of the journal the conductor knows.
 //!
 //! The rows of one conductor are replaced together. Rows that were not renewed for long belong to a conductor
 //! that has gone, and are removed by whoever announces next.
@@ -10,6 +11,8 @@ use magnum_common::ids::ConductorId;
 use magnum_db::read::announced_drivers;
 use magnum_db::{self as db, AnyConnection, DbError, schema};
 use magnum_drivers::{Announcement, DriverInfo, LoadError};
+
+use crate::workflows::format;
 
 use schema::conductor_driver::dsl as d;
 
@@ -105,6 +108,7 @@ pub fn announce(
                 d::error.eq(row.error.as_deref()),
                 d::announced_ms.eq(now),
                 d::api_routes.eq(about.api_routes.as_deref()),
+                d::journal_format.eq(format::KNOWN),
             ))
             .execute(conn)?;
     }

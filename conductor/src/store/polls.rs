@@ -17,7 +17,7 @@ use magnum_common::model::ClusterStatus;
 use magnum_db::write::unless_exists;
 use magnum_db::{self as db, AnyConnection, DbError, lock, schema};
 
-use crate::workflows::DriverRef;
+use crate::workflows::{DriverRef, format};
 
 use super::poll_leases::{millis, poll_leases, texts};
 use schema::conductor_cluster_driver::dsl as driver;
@@ -41,12 +41,17 @@ pub struct Claimed {
 }
 
 /// No operation is at work on the cluster, or will be soon. One that observes waits for this very poll, and what is queued
-/// behind it waits for its end: only a delete does not.
-const NO_OPERATION: &str = "NOT EXISTS (SELECT 1 FROM conductor_operation o \
-     WHERE o.cluster_uuid = conductor_cluster_poll.cluster_uuid \
-     AND (o.state IN ('running', 'retrying') OR (o.state = 'queued' AND (o.kind = 'cluster_delete' \
-     OR NOT EXISTS (SELECT 1 FROM conductor_operation b \
-     WHERE b.cluster_uuid = o.cluster_uuid AND b.state = 'observing')))))";
+/// behind it waits for its end: only a delete does not. One that this release does not know is settled by who knows it.
+fn no_operation() -> String {
+    format!(
+        "NOT EXISTS (SELECT 1 FROM conductor_operation o \
+         WHERE o.cluster_uuid = conductor_cluster_poll.cluster_uuid \
+         AND (o.state IN ('running', 'retrying') OR (o.state = 'observing' AND o.format > {}) \
+         OR (o.state = 'queued' AND (o.kind = 'cluster_delete' OR NOT EXISTS (SELECT 1 FROM conductor_operation b \
+         WHERE b.cluster_uuid = o.cluster_uuid AND b.state = 'observing')))))",
+        format::KNOWN
+    )
+}
 
 /// The cluster is not one that a Python conductor has taken and not yet given to its driver. Until that one returns,
 /// and a stack is written, there may be nothing to see, which a driver that looks would take for a failure. The
@@ -105,7 +110,7 @@ pub fn claim(
         .filter(c::status.eq_any(in_progress()))
         .filter(poll::next_poll_ms.le(now))
         .filter(free!(conn))
-        .filter(sql::<Bool>(NO_OPERATION))
+        .filter(sql::<Bool>(&no_operation()))
         .order(poll::next_poll_ms)
         .limit(limit)
         .select(poll::cluster_uuid)

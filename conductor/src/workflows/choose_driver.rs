@@ -45,6 +45,17 @@ impl Wanted {
     }
 }
 
+/// Where a driver is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Loaded by this conductor.
+    Here,
+    /// On another conductor that is alive, and not on this one.
+    Elsewhere,
+    /// On none.
+    Nowhere,
+}
+
 /// The drivers this conductor can use.
 pub trait DriverSource: Send + Sync {
     /// Names of the loaded drivers: a conductor claims only operations of these.
@@ -61,6 +72,9 @@ pub trait DriverSource: Send + Sync {
 
     /// The driver for a cluster that `wanted` built: this version or the highest compatible one.
     fn get(&self, wanted: &DriverRef) -> Option<Arc<dyn Driver>>;
+
+    /// Where a driver is that can operate what `wanted` has built.
+    fn whereabouts(&self, wanted: &DriverRef) -> Whereabouts;
 }
 
 /// The driver of a cluster: the pinned one, else by the template. `named` is the driver that was found when the
@@ -167,5 +181,15 @@ impl DriverSource for LoadedDrivers {
         let current = self.registry.current();
         let info = for_existing_cluster(&wanted.name, &wanted.version, current.infos()).ok()?;
         current.get(&info.name, &info.version.to_string())
+    }
+
+    fn whereabouts(&self, wanted: &DriverRef) -> Whereabouts {
+        if self.get(wanted).is_some() {
+            return Whereabouts::Here;
+        }
+        match for_existing_cluster(&wanted.name, &wanted.version, &self.registry.known()) {
+            Ok(_) => Whereabouts::Elsewhere,
+            Err(_) => Whereabouts::Nowhere,
+        }
     }
 }

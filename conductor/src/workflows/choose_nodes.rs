@@ -65,12 +65,11 @@ mod tests {
             to,
         };
         Args {
-            work: work.into(),
             started: Some(Started {
                 resized: Some(resized),
                 ..Started::default()
             }),
-            certificates: None,
+            ..Args::from(work)
         }
     }
 

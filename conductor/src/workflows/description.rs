@@ -9,7 +9,7 @@ use magnum_common::model::status::UnknownText;
 use magnum_common::model::{Action, ClusterStatus, ClusterTemplate, NodeGroup};
 use magnum_drivers::DriverInfo;
 
-use super::OperationKind;
+use super::{OperationKind, format};
 use magnum_driver_api::Task;
 
 /// A kind of operation, but for what differs from request to request ([`Workflow`]).
@@ -176,6 +176,11 @@ impl FromStr for Step {
 
 /// What one request asks for: the arguments that the journal keeps, seen by whoever need not know their kind.
 pub trait Workflow {
+    /// The lowest format of the journal with which it can be carried out: see [`mod@format`].
+    fn format(&self) -> i32 {
+        format::FIRST
+    }
+
     /// What the driver is asked for. `template`: the one that the cluster shall have afterwards.
     fn task<'a>(&'a self, template: &'a ClusterTemplate) -> Task<'a>;
 

@@ -179,8 +179,7 @@ mod tests {
                     to: 2,
                 }),
             }),
-            work,
-            certificates: None,
+            ..Args::from(work)
         }
     }
 

@@ -19,6 +19,7 @@ mod not_here;
 mod operators;
 mod reasons;
 mod rebooting;
+mod releases;
 mod running;
 mod slow_questions;
 mod strange_failures;

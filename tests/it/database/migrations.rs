@@ -137,7 +137,9 @@ on_every_database! {
                 "applied 2026-11-24-000000_add_operation_lost_claims",
                 "applied 2026-11-25-000000_add_operation_turn",
                 "applied 2026-11-25-100000_add_project_reservations",
+                "applied 2026-11-26-000000_add_operation_format",
                 "applied 2026-11-26-100000_create_sealing",
+                "applied 2026-11-26-200000_add_driver_journal_format",
             ]
         );
         assert_eq!(db.run(|conn| probe::raw_rows(conn, "cluster")).await?, before);
@@ -269,7 +271,7 @@ on_every_database! {
         let (one, other) = tokio::join!(migrate::upgrade(&one), migrate::upgrade(&other));
         let mut lengths = [one?.len(), other?.len()];
         lengths.sort_unstable();
-        assert_eq!(lengths, [0, 16]);
+        assert_eq!(lengths, [0, 18]);
         Ok(())
     }
 
@@ -463,7 +465,7 @@ async fn asking_for_the_version_makes_no_file() -> Result<()> {
     let mut section = section(&database);
     section.connection = Secret::new(url.clone());
     let version = migrate::version(&section).await?;
-    assert_eq!((version.magnum, version.pending.len()), (None, 15));
+    assert_eq!((version.magnum, version.pending.len()), (None, 17));
     let path = url.strip_prefix("sqlite:///").unwrap_or_default();
     assert!(!path.is_empty() && !std::path::Path::new(path).exists(), "{path}");
     Ok(())

@@ -26,6 +26,7 @@ pub(super) fn summary(row: &OperationRow) -> Value {
         "step": row.step,
         "driver": row.driver,
         "driver_version": row.driver_version,
+        "format": row.format,
         "attempts": row.attempts,
         "failures": row.failures,
         "next_attempt": row.next_attempt_ms.map(time),

@@ -13,19 +13,20 @@ use crate::operations::journal::{JournalError, NewOperation, write};
 use crate::operations::state::State;
 use crate::operations::stored_reply::StoredReply;
 use crate::store;
-use crate::workflows::Args;
+use crate::workflows::{Args, format};
 
 /// The journal's row for a planned request, with its turn in the queue.
 pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64, turn: i64) -> NewOperation {
     let kind = one.incoming.command.kind();
     let context = &one.incoming.context;
+    let mut needed = format::FIRST;
     let (state, args, reason, answer) = match &plan.verdict {
         Verdict::Queue(work) => {
             let args = Args {
-                work: work.clone(),
                 started: plan.writes.start.as_ref().map(|start| start.started.clone()),
-                certificates: None,
+                ..Args::from(work.clone())
             };
+            needed = work.workflow().format();
             let answer = kind
                 .is_answered_when_accepted()
                 .then_some(Ok(serde_json::Value::Null));
@@ -84,6 +85,7 @@ pub(super) fn new_operation(one: &Prepared, plan: &Plan, now: i64, turn: i64) ->
         created_ms: now,
         updated_ms: now,
         ended_ms: (!open).then_some(now),
+        format: needed,
     }
 }
 

@@ -8,20 +8,22 @@
 //!   else: their cluster, a driver, a slot. So a thousand of them are read at once; where none of these can be
 //!   claimed, the next look goes on behind them ([`Look::next`]).
 //!
-//! Operations of one cluster keep the order in which they were accepted, whatever their turns are.
+//! Operations of one cluster keep the order in which they were accepted, whatever their turns are. What this release does not
+//! know ([`super::known`]) is left to others, and so is what waits behind it.
 
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool};
-use magnum_db::{self as db, AnyConnection, MultiBackend, schema};
+use magnum_db::{self as db, AnyConnection, schema};
 
 use super::JournalError;
-use crate::operations::breakers::Claimable;
+use super::known::{Condition, is_known};
+use crate::operations::breakers::{Claimable, MissingVersion};
 use crate::operations::lease_watch::SeenLease;
 use crate::operations::slots::Room;
 use crate::operations::state::State;
 use crate::operations::suspects::{SUSPECT_AFTER, WAIT_FOR_EACH_LOSS};
-use crate::workflows::OperationKind;
+use crate::workflows::{DriverRef, OperationKind, Step};
 
 use schema::conductor_operation::dsl as op;
 
@@ -29,8 +31,6 @@ use schema::conductor_operation::dsl as op;
 const PART: i64 = 250;
 /// Most parts of the queue that one look reads.
 const PARTS: usize = 4;
-
-type Condition = dyn BoxableExpression<op::conductor_operation, MultiBackend, SqlType = Bool>;
 
 /// A cluster has at most one operation at work, and the others wait in the order they were accepted in. (The unique
 /// `running_key` enforces the first half; this keeps hopeless claims from being tried.)
@@ -52,8 +52,12 @@ pub struct Candidate {
     pub(in crate::operations) kind: String,
     pub(in crate::operations) project_id: Option<String>,
     pub(in crate::operations) driver: Option<String>,
+    pub(in crate::operations) driver_version: Option<String>,
+    pub(in crate::operations) step: Option<String>,
     pub(in crate::operations) turn: i64,
     pub(in crate::operations) lost_claims: i32,
+    pub(in crate::operations) stop_requested: bool,
+    pub(in crate::operations) deadline_ms: Option<i64>,
 }
 
 impl Candidate {
@@ -71,6 +75,26 @@ impl Candidate {
             epoch: self.epoch,
             expires_ms: self.lease_expires_ms,
         })
+    }
+
+    /// Its driver with the version that built the cluster, or is foreseen for it; nothing while the version is left open.
+    pub fn driver_version(&self) -> Option<DriverRef> {
+        let (name, version) = (self.driver.as_ref()?, self.driver_version.as_ref()?);
+        (!version.is_empty()).then(|| DriverRef {
+            name: name.clone(),
+            version: version.clone(),
+        })
+    }
+
+    /// Whether it has yet to choose its driver.
+    pub fn chooses_driver(&self) -> bool {
+        self.step.as_deref() == Some(Step::ChooseDriver.as_str())
+    }
+
+    /// Whether nothing is asked of its driver any more: its owner has left it behind, and it shall stop or is out of time.
+    pub fn needs_no_driver(&self, now_ms: i64) -> bool {
+        let is_late = self.deadline_ms.is_some_and(|deadline| deadline <= now_ms);
+        self.state == State::Running.as_str() && (self.stop_requested || is_late)
     }
 
     /// Who asked for it.
@@ -212,9 +236,16 @@ fn due(
         .filter(
             retries
                 .and(is_loaded())
-                .or(abandoned.and(is_loaded().and(has_waited).or(needs_no_driver))),
+                .and(has_version(claimable))
+                .or(abandoned.and(
+                    is_loaded()
+                        .and(has_version(claimable))
+                        .and(has_waited)
+                        .or(needs_no_driver),
+                )),
         )
-        .filter(fits(claimable, room))
+        .filter(fits(room))
+        .filter(is_known())
         .select(Candidate::as_select())
         .limit(limit)
         .load(conn)?)
@@ -233,7 +264,9 @@ fn queued(
         .filter(op::state.eq(State::Queued.as_str()))
         .filter(op::next_attempt_ms.is_null().or(op::next_attempt_ms.le(now)))
         .filter(op::driver.is_null().or(op::driver.eq_any(&claimable.drivers)))
-        .filter(fits(claimable, room))
+        .filter(has_version(claimable))
+        .filter(fits(room))
+        .filter(is_known())
         .filter(sql::<Bool>(ITS_TURN))
         .select(Candidate::as_select())
         .load(conn)?)
@@ -252,8 +285,8 @@ fn part(conn: &mut AnyConnection, place: Place) -> Result<Vec<Place>, JournalErr
         .load(conn)?)
 }
 
-/// Whether there is room for the operation, and it is of no version that is missing here.
-fn fits(claimable: &Claimable, room: &Room) -> Box<Condition> {
+/// Whether there is room for the operation.
+fn fits(room: &Room) -> Box<Condition> {
     let driver_not_in = |names: &[String]| {
         op::driver
             .is_null()
@@ -275,13 +308,6 @@ fn fits(claimable: &Claimable, room: &Room) -> Box<Condition> {
         let others =
             driver_not_in(&room.drivers.only_deletions).and(project_not_in(&room.projects.only_deletions));
         fits = Box::new(fits.and(is_delete().or(others)));
-    }
-    for missing in &claimable.without {
-        let other = op::driver.is_null().or(op::driver.ne(missing.name.clone()));
-        let other = other.or(op::driver_version
-            .is_null()
-            .or(op::driver_version.ne(missing.version.clone())));
-        fits = Box::new(fits.and(other.assume_not_null()));
     }
     fits
 }
@@ -305,6 +331,24 @@ pub fn leases(conn: &mut AnyConnection) -> Result<Vec<SeenLease>, JournalError> 
         .collect())
 }
 
+/// Whether the operation is of no driver's version that is missing here.
+fn has_version(claimable: &Claimable) -> Box<Condition> {
+    let mut has_version: Box<Condition> = Box::new(true.into_sql::<Bool>());
+    for MissingVersion { driver, is_nowhere } in &claimable.without {
+        let another = op::driver.is_null().or(op::driver.ne(driver.name.clone()));
+        let another = another.or(op::driver_version
+            .is_null()
+            .or(op::driver_version.ne(driver.version.clone())));
+        has_version = if *is_nowhere {
+            let chooses = op::step.eq(Step::ChooseDriver.as_str());
+            Box::new(has_version.and(another.or(chooses).assume_not_null()))
+        } else {
+            Box::new(has_version.and(another.assume_not_null()))
+        };
+    }
+    has_version
+}
+
 /// When the next operation becomes claimable by time alone for a conductor that can take what is `claimable`, in milliseconds
 /// from now: a due retry or an expiring lease. `None`: nothing is waiting for a time.
 ///
@@ -324,12 +368,16 @@ pub fn next_due_in_ms(
         .filter(op::state.eq(State::Retrying.as_str()))
         .filter(op::next_attempt_ms.gt(after_ms))
         .filter(is_loaded())
+        .filter(has_version(claimable))
+        .filter(is_known())
         .select(diesel::dsl::min(op::next_attempt_ms))
         .first(conn)?;
     let expiry: Option<i64> = op::conductor_operation
         .filter(op::state.eq(State::Running.as_str()))
         .filter(op::lease_expires_ms.gt(after_ms))
         .filter(is_loaded())
+        .filter(has_version(claimable))
+        .filter(is_known())
         .select(diesel::dsl::min(op::lease_expires_ms))
         .first(conn)?;
     Ok(retry

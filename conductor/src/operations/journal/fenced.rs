@@ -71,6 +71,16 @@ pub fn set_args(conn: &mut AnyConnection, lease: &Lease, args: &[u8]) -> Result<
         .execute(conn)?)
 }
 
+/// Conductors have to know this format of the journal to carry the operation out.
+///
+/// # Errors
+/// [`JournalError::LeaseLost`]: another conductor has the operation by now. Else the database failed.
+pub fn set_format(conn: &mut AnyConnection, lease: &Lease, format: i32) -> Result<(), JournalError> {
+    one(diesel::update(held!(lease))
+        .set(op::format.eq(format))
+        .execute(conn)?)
+}
+
 /// The driver that works on the operation.
 ///
 /// # Errors
@@ -128,6 +138,8 @@ pub enum TryAgain {
     Panicked,
     /// This conductor cannot do it, another one may: not even the claim counts.
     NotHere,
+    /// This release cannot read it, another one may: the same.
+    Unread,
 }
 
 /// A step to be tried again after `delay`, by whoever claims it then. The whole `reason`: while an operation is open,
@@ -138,7 +150,7 @@ pub enum TryAgain {
 pub fn retry_later(
     conn: &mut AnyConnection,
     lease: &Lease,
-    step: Step,
+    step: Option<&str>,
     delay: Duration,
     why: TryAgain,
     reason: &str,
@@ -147,6 +159,7 @@ pub fn retry_later(
         TryAgain::Failed => (1, 0, EventKind::Failed),
         TryAgain::Panicked => (1, 0, EventKind::Panicked),
         TryAgain::NotHere => (0, 1, EventKind::Released),
+        TryAgain::Unread => (0, 1, EventKind::Unread),
     };
     let at = db::now_plus_ms_expr(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4));
     one(diesel::update(held!(lease))
@@ -161,7 +174,7 @@ pub fn retry_later(
         ))
         .execute(conn)?)?;
     let mut event = lease.event(kind);
-    event.step = Some(step.as_str());
+    event.step = step;
     event.detail = Some(clip(reason));
     append(conn, &event)
 }

@@ -14,7 +14,7 @@ use super::rows::{EventKind, EventRow, OperationRow};
 use crate::operations::state::State;
 use crate::operations::turns;
 use crate::store::upgrade_facts::OpenContext;
-use crate::workflows::{Args, OperationKind};
+use crate::workflows::{Args, OperationKind, Step};
 
 use schema::conductor_operation::dsl as op;
 
@@ -244,8 +244,9 @@ pub fn out_of_time(conn: &mut AnyConnection, now: i64) -> Result<Vec<i64>, Journ
         .load(conn)?)
 }
 
-/// Rows of operations whose driver no conductor that is alive has loaded, and that wait, or were left behind, for
-/// `patience_ms`. A conductor is alive when it announced its drivers within `alive_ms`.
+/// Rows of operations whose driver no conductor that is alive has loaded, not in the version that built the cluster nor in one that
+/// can take over, and that wait, or were left behind, for `patience_ms`. A conductor is alive when it announced its drivers within
+/// `alive_ms`. Before an operation has chosen its driver, any version counts.
 ///
 /// # Errors
 /// The database failed.
@@ -256,25 +257,55 @@ pub fn without_driver(
 ) -> Result<Vec<i64>, JournalError> {
     use schema::conductor_driver::dsl as d;
     let now = db::now_ms(conn)?;
-    let announced: Vec<String> = d::conductor_driver
+    let announced: Vec<(String, String)> = d::conductor_driver
         .filter(d::announced_ms.ge(now.saturating_sub(alive_ms)))
         .filter(d::error.is_null())
-        .select(d::name)
+        .select((d::name, d::version))
         .distinct()
         .load(conn)?;
+    let names: Vec<&str> = announced.iter().map(|(name, _)| name.as_str()).collect();
     let before = now.saturating_sub(patience_ms);
-    let waits = op::state
-        .eq_any([State::Queued.as_str(), State::Retrying.as_str()])
-        .and(op::updated_ms.le(before));
-    let left_behind = op::state
-        .eq(State::Running.as_str())
-        .and(op::lease_expires_ms.is_null().or(op::lease_expires_ms.le(before)));
-    Ok(op::conductor_operation
-        .filter(waits.or(left_behind))
+    let is_left = || {
+        let waits = op::state
+            .eq_any([State::Queued.as_str(), State::Retrying.as_str()])
+            .and(op::updated_ms.le(before));
+        let left_behind = op::state
+            .eq(State::Running.as_str())
+            .and(op::lease_expires_ms.is_null().or(op::lease_expires_ms.le(before)));
+        waits.or(left_behind)
+    };
+    let mut rows: Vec<i64> = op::conductor_operation
+        .filter(is_left())
         .filter(op::driver.is_not_null())
-        .filter(op::driver.ne_all(announced))
+        .filter(op::driver.ne_all(&names))
         .select(op::id)
-        .load(conn)?)
+        .load(conn)?;
+    let has_chosen = || op::step.ne(Step::ChooseDriver.as_str());
+    let versions: Vec<(Option<String>, Option<String>)> = op::conductor_operation
+        .filter(is_left())
+        .filter(op::driver.eq_any(&names))
+        .filter(op::driver_version.is_not_null())
+        .filter(has_chosen())
+        .select((op::driver, op::driver_version))
+        .distinct()
+        .load(conn)?;
+    for (name, version) in versions
+        .into_iter()
+        .filter_map(|(name, version)| name.zip(version))
+    {
+        let can_operate =
+            |one: &(String, String)| one.0 == name && magnum_drivers::can_operate(&version, &one.1);
+        if !announced.iter().any(can_operate) {
+            let of_version: Vec<i64> = op::conductor_operation
+                .filter(is_left())
+                .filter(op::driver.eq(&name).and(op::driver_version.eq(&version)))
+                .filter(has_chosen())
+                .select(op::id)
+                .load(conn)?;
+            rows.extend(of_version);
+        }
+    }
+    Ok(rows)
 }
 
 /// Rows with an answer that was not sent, and that have not been touched for `quiet_ms`.
@@ -291,7 +322,7 @@ pub fn answers_due(conn: &mut AnyConnection, quiet_ms: i64) -> Result<Vec<i64>, 
         .load(conn)?)
 }
 
-/// Where the queue is: see [`turns`](crate::operations::turns).
+/// Where the queue is: see [`turns`].
 ///
 /// # Errors
 /// The database failed.

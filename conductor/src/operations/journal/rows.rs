@@ -11,7 +11,7 @@ use tracing::field::Empty;
 
 use crate::operations::state::State;
 use crate::operations::stored_reply::Caller;
-use crate::workflows::{Args, DriverRef, OperationKind, Step};
+use crate::workflows::{Args, DriverRef, OperationKind, Step, format};
 
 /// A row of `conductor_operation`.
 #[derive(Clone, Queryable, Selectable)]
@@ -51,6 +51,7 @@ pub struct OperationRow {
     pub traceparent: Option<String>,
     pub tracestate: Option<String>,
     pub lost_claims: i32,
+    pub format: i32,
 }
 
 impl OperationRow {
@@ -107,6 +108,7 @@ pub struct NewOperation {
     pub created_ms: i64,
     pub updated_ms: i64,
     pub ended_ms: Option<i64>,
+    pub format: i32,
 }
 
 /// A new event, time included: for writing many at once.
@@ -158,6 +160,7 @@ pub enum EventKind {
     AnswerLost,
     Retried,
     Discarded,
+    Unread,
 }
 
 impl EventKind {
@@ -181,6 +184,7 @@ impl EventKind {
             Self::AnswerLost => "answer_lost",
             Self::Retried => "retried",
             Self::Discarded => "discarded",
+            Self::Unread => "unread",
         }
     }
 }
@@ -234,6 +238,11 @@ impl TryFrom<OperationRow> for Operation {
             column,
             detail,
         };
+        if row.format > format::KNOWN {
+            let (needed, known) = (row.format, format::KNOWN);
+            let detail = format!("the operation needs {needed}, this release knows formats up to {known}");
+            return Err(unreadable("format", detail));
+        }
         let kind: OperationKind = row
             .kind
             .parse()
@@ -242,10 +251,13 @@ impl TryFrom<OperationRow> for Operation {
         if args.kind() != kind {
             return Err(unreadable("args", format!("they belong to {}", args.kind())));
         }
-        let step = match row.step.as_deref() {
+        let step: Step = match row.step.as_deref() {
             Some(step) => step.parse().map_err(|error| unreadable("step", text(&error)))?,
             None => return Err(unreadable("step", "it is empty".to_owned())),
         };
+        if !kind.steps().contains(&step) {
+            return Err(unreadable("step", format!("{kind} has no step {step}")));
+        }
         let reply = row
             .reply
             .as_deref()

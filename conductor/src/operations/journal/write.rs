@@ -121,6 +121,38 @@ pub fn end(
     note(conn, row, EventKind::Ended, by, Some(&detail))
 }
 
+/// Ends an operation that nobody works on, whatever is in it: as it was read, and of an owner that has left it behind. Its event
+/// names who does it.
+///
+/// # Errors
+/// [`JournalError::Stale`]: the row is not as it was when it was read. Else the database failed.
+pub fn end_unread(
+    conn: &mut AnyConnection,
+    row: &OperationRow,
+    reason: &str,
+    by: &str,
+) -> Result<(), JournalError> {
+    let now = db::now_ms(conn)?;
+    let is_left_behind = op::state
+        .ne(State::Running.as_str())
+        .or(op::lease_expires_ms.is_null())
+        .or(op::lease_expires_ms.le(now));
+    let ended = diesel::update(
+        op::conductor_operation
+            .filter(op::id.eq(row.id))
+            .filter(op::state.eq(&row.state))
+            .filter(op::lease_epoch.eq(row.lease_epoch))
+            .filter(is_left_behind),
+    )
+    .set(Ending::new(State::Failed, Some(reason), now))
+    .execute(conn)?;
+    if ended == 0 {
+        return Err(JournalError::Stale);
+    }
+    let detail = format!("{}: {}", State::Failed, clip(reason));
+    note(conn, row.id, EventKind::Ended, Some(by), Some(&detail))
+}
+
 /// Asks a running operation to stop: at its next step boundary, or when its conductor renews the lease.
 ///
 /// # Errors

@@ -41,8 +41,8 @@ async fn insert(database: &TestDatabase, count: u32, columns: &str, values: &str
          FROM {digits} a, {digits} b, {digits} c, {digits} e, {digits} f, {digits} g"
     );
     let sql = format!(
-        "INSERT INTO conductor_operation (kind, project_id, driver, created_ms, updated_ms, args, {columns}) \
-         SELECT 'cluster_resize', CONCAT('project-', n % 10), 'fake', 1, 1, '', {values} \
+        "INSERT INTO conductor_operation (kind, step, project_id, driver, created_ms, updated_ms, args, {columns}) \
+         SELECT 'cluster_resize', 'choose_driver', CONCAT('project-', n % 10), 'fake', 1, 1, '', {values} \
          FROM ({numbers}) numbers WHERE n < {count}"
     );
     database.execute(&sql).await.unwrap();

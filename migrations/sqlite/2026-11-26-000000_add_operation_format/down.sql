@@ -1,0 +1,1 @@
+ALTER TABLE conductor_operation DROP COLUMN format;

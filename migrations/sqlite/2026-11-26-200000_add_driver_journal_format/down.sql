@@ -1,0 +1,1 @@
+ALTER TABLE conductor_driver DROP COLUMN journal_format;
