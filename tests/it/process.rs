@@ -6,6 +6,7 @@
 //! | `crash_matrix` | `kill -9` at every crash point of every operation loses nothing and doubles nothing |
 //! | `locked_rows` | while a cluster's row is locked, its requests wait in order and those of others go on |
 //! | `different_drivers` | who claims a request does not decide by which driver it is carried out |
+//! | `rolling_upgrade` | conductors of the release before and of this one share the work, and end what the other has begun |
 //! | `cannot_run` | a conductor that cannot run the driver fails nothing, and does not attract the work |
 //! | `bounds` | a bound of a node group that was set holds for the request after it |
 //! | `report` | a service that is asked by SIGUSR2 says what it uses and works on, and goes on |
@@ -68,6 +69,7 @@ mod python_environments;
 mod python_host;
 mod quota;
 mod report;
+mod rolling_upgrade;
 mod secrets;
 mod slow_drivers;
 mod start_report;

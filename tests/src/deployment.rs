@@ -126,13 +126,32 @@ impl Deployment {
         name: &str,
         change: impl FnOnce(ConfigFile) -> ConfigFile,
     ) -> Result<Launch> {
+        self.launched_as(name, Launch::program("magnum-conductor")?, change)
+            .await
+    }
+
+    /// A conductor of the release before that takes requests.
+    pub async fn conductor_of_the_release_before(&self, name: &str) -> Result<Program> {
+        let launch = Launch::of_the_release_before("magnum-conductor")?;
+        self.launched_as(name, launch, |config| config)
+            .await?
+            .start()
+            .await
+    }
+
+    async fn launched_as(
+        &self,
+        name: &str,
+        launch: Launch,
+        change: impl FnOnce(ConfigFile) -> ConfigFile,
+    ) -> Result<Launch> {
         let admin = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
         let config =
             change(self.config.clone())
                 .set("DEFAULT", "host", name)
                 .set("conductor", "admin_listen", admin);
         let config = config.write(&self.folder.join(format!("{name}.conf")))?;
-        let mut launch = Launch::program("magnum-conductor")?
+        let mut launch = launch
             .config(&config)
             .env("PATH", path_with_python().await?)
             .env("MAGNUM_TEST_RECORD", self.record.folder())

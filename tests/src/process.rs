@@ -67,6 +67,22 @@ impl Launch {
         Ok(Self::command(program, Command::new(built(program)?)))
     }
 
+    /// A program of the release before, by name. An error when `tests/run` has not built it.
+    pub fn of_the_release_before(program: &str) -> Result<Self> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(".run/release-before")
+            .join(program);
+        ensure!(
+            path.exists(),
+            "{} is not built; tests/run does it, from the commit that it names",
+            path.display()
+        );
+        Ok(Self::command(
+            &format!("{program}-of-the-release-before"),
+            Command::new(path),
+        ))
+    }
+
     /// Any command.
     pub fn command(name: &str, mut command: Command) -> Self {
         little_environment(&mut command).env("RUST_BACKTRACE", "1");
