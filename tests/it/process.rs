@@ -21,6 +21,7 @@
 //! | `driver_api` | a driver's own API: who may call what, changes one at a time and at most once, failures and time limits |
 //! | `notifications` | other services hear what becomes of clusters, and of refused requests |
 //! | `notification_drivers` | a real oslo.messaging listener hears what each driver sends, wherever the options say |
+//! | `nemesis` | faults of all kinds at once, by a seed, while tenants ask: nothing is lost and nothing is wrong |
 //! | `node_choice` | the nodes that a request names go, names of none are refused; a driver chooses where none is named, and a crash changes nothing about it |
 //! | `quota` | a quota holds when many ask at once at several APIs |
 //! | `outages` | servers go away and come back: 503 meanwhile, no restart, work is given up in time |
@@ -60,6 +61,7 @@ mod locked_rows;
 mod long_calls;
 mod losses_under_load;
 mod magnum_dev;
+mod nemesis;
 mod node_choice;
 mod notification_drivers;
 mod notifications;

@@ -71,13 +71,23 @@ impl Snip {
     }
 }
 
+/// What became of connections and of what they carried.
+#[derive(Debug, Default)]
+struct Counts {
+    accepted: AtomicUsize,
+    /// Open connections that were closed, or lead nowhere since.
+    broken: AtomicUsize,
+    /// Pieces that were kept back.
+    kept_back: AtomicUsize,
+}
+
 /// One proxied upstream. Dropping it closes the line for good.
 #[derive(Debug)]
 pub struct ChaosProxy {
     address: SocketAddr,
     state: watch::Sender<State>,
     snip: Arc<Snip>,
-    accepted: Arc<AtomicUsize>,
+    counts: Arc<Counts>,
     acceptor: JoinHandle<()>,
 }
 
@@ -92,19 +102,26 @@ impl ChaosProxy {
         });
         let snip = Arc::new(Snip::default());
         let shared = Arc::clone(&snip);
-        let accepted = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&accepted);
+        let counts = Arc::new(Counts::default());
+        let counter = Arc::clone(&counts);
         let acceptor = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                counter.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(carry(client, upstream, state.clone(), Arc::clone(&shared)));
+                counter.accepted.fetch_add(1, Ordering::Relaxed);
+                let counts = Arc::clone(&counter);
+                tokio::spawn(carry(
+                    client,
+                    upstream,
+                    state.clone(),
+                    Arc::clone(&shared),
+                    counts,
+                ));
             }
         });
         Ok(Self {
             address,
             state: sender,
             snip,
-            accepted,
+            counts,
             acceptor,
         })
     }
@@ -116,7 +133,17 @@ impl ChaosProxy {
 
     /// Connections accepted so far, in any state: how a test sees that a client tries again.
     pub fn accepted(&self) -> usize {
-        self.accepted.load(Ordering::Relaxed)
+        self.counts.accepted.load(Ordering::Relaxed)
+    }
+
+    /// How many open connections were cut or forgotten.
+    pub fn broken(&self) -> usize {
+        self.counts.broken.load(Ordering::Relaxed)
+    }
+
+    /// How many pieces were late, or met a stalled line.
+    pub fn kept_back(&self) -> usize {
+        self.counts.kept_back.load(Ordering::Relaxed)
     }
 
     /// Closes every connection and refuses new ones.
@@ -175,6 +202,7 @@ async fn carry(
     upstream: SocketAddr,
     mut state: watch::Receiver<State>,
     snip: Arc<Snip>,
+    counts: Arc<Counts>,
 ) {
     // A stalled line takes the connection and goes no further.
     if state.wait_for(|state| !state.is_stalled()).await.is_err() || state.borrow().is_cut() {
@@ -191,11 +219,14 @@ async fn carry(
         let (from_server, to_server) = server.split();
         let mut watched = state.clone();
         tokio::select! {
+            // First of all: what a stalled line holds does not slip through when it is forgotten.
+            biased;
             _ = watched.wait_for(|state| state.is_cut() || state.forgotten > born) => {}
-            () = copy(from_client, to_server, state.clone(), Some(&snip)) => return,
-            () = copy(from_server, to_client, state.clone(), None) => return,
+            () = copy(from_client, to_server, state.clone(), Some(&snip), &counts) => return,
+            () = copy(from_server, to_client, state.clone(), None, &counts) => return,
         }
     }
+    counts.broken.fetch_add(1, Ordering::Relaxed);
     if state.borrow().is_cut() {
         return;
     }
@@ -213,6 +244,7 @@ async fn copy(
     mut to: WriteHalf<'_>,
     mut state: watch::Receiver<State>,
     snip: Option<&Snip>,
+    counts: &Counts,
 ) {
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -220,6 +252,9 @@ async fn copy(
             return;
         };
         let line = state.borrow().line;
+        if line != Line::Forwarding {
+            counts.kept_back.fetch_add(1, Ordering::Relaxed);
+        }
         if let Line::Slow(each) = line {
             tokio::time::sleep(each).await;
         }

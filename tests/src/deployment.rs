@@ -175,20 +175,21 @@ impl Deployment {
 
     /// The same, started in a way that `change` decides.
     pub async fn api_on(&self, change: impl FnOnce(Launch) -> Launch) -> Result<Api> {
+        let (launch, rest) = self.api_launch(|config| config)?;
+        let program = change(launch).start().await?;
+        Ok(Api { program, rest })
+    }
+
+    /// An API about to be started with options of its own, and a client for it.
+    pub fn api_launch(&self, change: impl FnOnce(ConfigFile) -> ConfigFile) -> Result<(Launch, Rest)> {
         let port = free_port()?;
-        let config = self
-            .config
-            .clone()
+        let config = change(self.config.clone())
             .set("api", "host", "127.0.0.1")
             .set("api", "port", port);
         let config = config.write(&self.folder.join(format!("api-{port}.conf")))?;
         let launch = Launch::program("magnum-api")?.config(&config);
         let launch = launch.ready_when(Ready::Http(format!("http://127.0.0.1:{port}/healthcheck")));
-        let program = change(launch).start().await?;
-        Ok(Api {
-            program,
-            rest: Rest::new(&format!("http://127.0.0.1:{port}/v1")),
-        })
+        Ok((launch, Rest::new(&format!("http://127.0.0.1:{port}/v1"))))
     }
 
     /// Runs `magnum-db-manage` to its end and returns what it printed.

@@ -6,12 +6,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
 use crate::process::Launch;
 use crate::run_dir::run_dir;
+use crate::shim;
 
 /// A disk of limited size, so to speak.
 #[derive(Debug)]
@@ -25,20 +25,7 @@ impl FullDisk {
     /// Concerns files whose path contains `name`. There is room at first.
     pub fn new(name: &str) -> Result<Self> {
         let folder = run_dir()?.folder("full-disk")?;
-        let (source, shim) = (folder.join("full_disk.c"), folder.join("full_disk.so"));
-        fs::write(&source, include_str!("full_disk.c"))?;
-        let mut compiler = Command::new("cc");
-        compiler
-            .args(["-shared", "-fPIC", "-O1", "-o"])
-            .arg(&shim)
-            .arg(&source)
-            .arg("-ldl");
-        let output = compiler.output().context("run cc")?;
-        ensure!(
-            output.status.success(),
-            "cc failed:\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let shim = shim::compile(&folder, "full_disk", include_str!("full_disk.c"))?;
         Ok(Self {
             shim,
             flag: folder.join("is-full"),
@@ -49,7 +36,7 @@ impl FullDisk {
     /// Puts a program on this disk.
     pub fn hold(&self, launch: Launch) -> Launch {
         launch
-            .env("LD_PRELOAD", &self.shim)
+            .preload(&self.shim)
             .env("MAGNUM_TEST_FULL_FLAG", &self.flag)
             .env("MAGNUM_TEST_FULL_NAME", &self.name)
     }

@@ -31,7 +31,9 @@
 //! | [`checker`] | decides from the outside whether a run kept what was promised |
 //! | [`fuzz`], [`fuzz_seeds`] | what is fuzzed, for any fuzzer; what it begins with |
 //! | [`files`] | folders that a test copies |
-//! | [`full_disk`] | a disk that is full on command |
+//! | [`full_disk`], [`no_processes`], [`fake_clock`] | a disk that is full, a host without room for processes, a clock that steps, on command |
+//! | [`shim`] | what of that is made with a C compiler |
+//! | [`nemesis`] | faults of all kinds at once, by a seed, while tenants ask |
 //! | [`raw_rpc`] | messages byte by byte |
 //! | [`oslo_peer`] | Python peers, driven by JSON lines |
 //! | [`plugin_world`] | doubles of all that drivers for Cluster API talk to, and these drivers' environment |
@@ -58,6 +60,7 @@ pub mod databases;
 pub mod deployment;
 pub mod driver_record;
 pub mod etcd_discovery;
+pub mod fake_clock;
 pub mod fake_driver;
 pub mod files;
 pub mod full_disk;
@@ -76,6 +79,8 @@ pub mod management;
 pub mod management_cluster;
 pub mod mariadb;
 pub mod memcached;
+pub mod nemesis;
+pub mod no_processes;
 pub mod openstack;
 pub mod openstack_command;
 pub mod oslo_peer;
@@ -94,6 +99,7 @@ pub mod rest;
 pub mod row_lock;
 pub mod run_dir;
 pub mod server;
+pub mod shim;
 pub mod statements;
 pub mod sweep;
 pub mod tls_front;

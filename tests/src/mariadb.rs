@@ -16,6 +16,7 @@ use diesel::{Connection as _, MysqlConnection};
 use nix::sys::signal::Signal;
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::fake_clock::FakeClock;
 use crate::ports::free_port;
 use crate::run_dir::run_dir;
 use crate::server::ServerProcess;
@@ -37,6 +38,7 @@ pub struct Mariadb {
     folder: PathBuf,
     port: u16,
     flush: Flush,
+    clock: Option<FakeClock>,
     process: Mutex<Option<ServerProcess>>,
 }
 
@@ -58,15 +60,20 @@ impl Mariadb {
 
     /// A server of one's own, to be stopped, killed and started again.
     pub async fn dedicated() -> Result<Self> {
-        Self::new(Flush::Soon).await
+        Self::new(Flush::Soon, None).await
+    }
+
+    /// A server of one's own on a host with this clock.
+    pub async fn with_clock(clock: &FakeClock) -> Result<Self> {
+        Self::new(Flush::Soon, Some(clock)).await
     }
 
     /// A server of one's own that flushes every commit to the disk, as MariaDB does by default: for measuring.
     pub async fn durable() -> Result<Self> {
-        Self::new(Flush::AtCommit).await
+        Self::new(Flush::AtCommit, None).await
     }
 
-    async fn new(flush: Flush) -> Result<Self> {
+    async fn new(flush: Flush, clock: Option<&FakeClock>) -> Result<Self> {
         ensure!(
             Path::new(PROGRAM).exists(),
             "MariaDB is not installed ({PROGRAM} is missing); tests/run installs mariadb-server"
@@ -86,6 +93,7 @@ impl Mariadb {
                 folder: folder.clone(),
                 port: free_port()?,
                 flush,
+                clock: clock.cloned(),
                 process: Mutex::default(),
             };
             match server.start().await {
@@ -104,7 +112,10 @@ impl Mariadb {
     pub async fn start(&self) -> Result<()> {
         let mut slot = self.process.lock().await;
         ensure!(slot.is_none(), "{} runs already", self.name);
-        let mut command = Command::new(PROGRAM);
+        let mut command = match &self.clock {
+            Some(clock) => clock.command(Path::new(PROGRAM)),
+            None => Command::new(PROGRAM),
+        };
         command
             .env(TEMPORARY, temporary(&self.folder))
             .arg("--no-defaults")

@@ -16,6 +16,7 @@ use diesel::{Connection as _, PgConnection};
 use nix::sys::signal::Signal;
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::fake_clock::FakeClock;
 use crate::ports::free_port;
 use crate::run_dir::run_dir;
 use crate::server::ServerProcess;
@@ -36,6 +37,7 @@ pub struct Postgres {
     programs: PathBuf,
     folder: PathBuf,
     port: u16,
+    clock: Option<FakeClock>,
     process: Mutex<Option<ServerProcess>>,
 }
 
@@ -48,6 +50,15 @@ impl Postgres {
 
     /// A server of one's own, to be stopped, killed and started again.
     pub async fn dedicated() -> Result<Self> {
+        Self::new(None).await
+    }
+
+    /// A server of one's own on a host with this clock, which its user can read.
+    pub async fn with_clock(clock: &FakeClock) -> Result<Self> {
+        Self::new(Some(clock)).await
+    }
+
+    async fn new(clock: Option<&FakeClock>) -> Result<Self> {
         let programs = newest_programs()?;
         let creator = programs.clone();
         let folder = tokio::task::spawn_blocking(move || create_data(&creator)).await??;
@@ -59,6 +70,7 @@ impl Postgres {
                 programs: programs.clone(),
                 folder: folder.clone(),
                 port: free_port()?,
+                clock: clock.cloned(),
                 process: Mutex::default(),
             };
             match server.start().await {
@@ -77,7 +89,11 @@ impl Postgres {
     pub async fn start(&self) -> Result<()> {
         let mut slot = self.process.lock().await;
         ensure!(slot.is_none(), "{} runs already", self.name);
-        let mut command = unprivileged(&self.programs.join("postgres"));
+        let program = self.programs.join("postgres");
+        let mut command = match &self.clock {
+            Some(clock) => unprivileged_command(&clock.command(&program)),
+            None => unprivileged(&program),
+        };
         command
             .current_dir(&self.folder)
             .arg("-D")
@@ -128,6 +144,12 @@ impl Postgres {
     pub async fn restart(&self) -> Result<()> {
         self.stop().await?;
         self.start().await
+    }
+
+    /// Its process id; an error when it does not run.
+    pub async fn pid(&self) -> Result<u32> {
+        let process = self.process.lock().await;
+        Ok(process.as_ref().context("the server does not run")?.pid())
     }
 
     /// Where it listens.
@@ -215,8 +237,14 @@ fn may_enter(folder: &Path) -> bool {
 
 /// A command that runs as the package's user when we are root, and as ourselves otherwise.
 fn unprivileged(program: &Path) -> Command {
+    unprivileged_command(&Command::new(program))
+}
+
+fn unprivileged_command(wanted: &Command) -> Command {
     if !nix::unistd::geteuid().is_root() {
-        return Command::new(program);
+        let mut command = Command::new(wanted.get_program());
+        command.args(wanted.get_args());
+        return command;
     }
     let mut command = Command::new("setpriv");
     command
@@ -226,6 +254,7 @@ fn unprivileged(program: &Path) -> Command {
             "--init-groups",
             "--",
         ])
-        .arg(program);
+        .arg(wanted.get_program())
+        .args(wanted.get_args());
     command
 }

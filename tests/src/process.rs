@@ -42,6 +42,9 @@ pub enum Ready {
     Started,
 }
 
+/// The variable that names libraries to load into a program.
+const PRELOAD: &str = "LD_PRELOAD";
+
 /// Where programs keep what they find out: Python packages the list of what is installed beside them. Not in the user's
 /// folder.
 const CACHE: (&str, &str) = (
@@ -111,6 +114,19 @@ impl Launch {
     pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
         self.command.env(name, value);
         self
+    }
+
+    /// Loads a library into the program, besides those that it has been given so far.
+    #[must_use]
+    pub fn preload(self, library: &Path) -> Self {
+        let mut all = library.as_os_str().to_owned();
+        for (name, value) in self.command.get_envs() {
+            if let (true, Some(value)) = (name == PRELOAD, value) {
+                all.push(":");
+                all.push(value);
+            }
+        }
+        self.env(PRELOAD, all)
     }
 
     /// What [`Launch::start`] waits for.

@@ -30,6 +30,7 @@ pub const USER: &str = "magnum";
 pub const PASSWORD: &str = "rabbit-secret";
 
 const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
 const START_WITHIN: Duration = Duration::from_secs(120);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 
@@ -196,9 +197,47 @@ impl Rabbitmq {
         ready
     }
 
+    /// Runs `rabbitmqctl`, an Erlang machine of its own, which takes seconds. Returns what it printed.
+    pub async fn control(&self, args: &[&str]) -> Result<String> {
+        let mut command = self.environment(CONTROL);
+        command
+            .args(["-q", "-n", &format!("{}@localhost", self.name)])
+            .args(args);
+        let output = tokio::task::spawn_blocking(move || command.output()).await?;
+        let output = output.context("run rabbitmqctl")?;
+        ensure!(
+            output.status.success(),
+            "rabbitmqctl {args:?} failed:\n{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Everything that the node has logged.
+    pub fn log(&self) -> Result<String> {
+        let text = fs::read(run_dir()?.log(&self.name)).unwrap_or_default();
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
     fn command(&self) -> Command {
+        let mut command = self.environment(PROGRAM);
+        command
+            // The script then becomes the virtual machine itself instead of waiting for it: one process to
+            // signal, and SIGTERM ends it without a detour over rabbitmqctl.
+            .env("RABBITMQ_ALLOW_INPUT", "1")
+            // No busy waiting: on two cores it would take the time that the tests need.
+            .env(
+                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+                "-noinput +sbwt none +sbwtdcpu none +sbwtdio none",
+            );
+        command
+    }
+
+    /// A program of the package, for this node.
+    fn environment(&self, program: &str) -> Command {
         let folder = &self.folder;
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(program);
         command
             .current_dir(folder)
             .env_clear()
@@ -217,15 +256,7 @@ impl Rabbitmq {
             .env("RABBITMQ_ENABLED_PLUGINS_FILE", folder.join("enabled_plugins"))
             .env("RABBITMQ_MNESIA_BASE", folder.join("mnesia"))
             .env("RABBITMQ_LOG_BASE", folder.join("log"))
-            .env("RABBITMQ_PID_FILE", folder.join("pid"))
-            // The script then becomes the virtual machine itself instead of waiting for it: one process to
-            // signal, and SIGTERM ends it without a detour over rabbitmqctl.
-            .env("RABBITMQ_ALLOW_INPUT", "1")
-            // No busy waiting: on two cores it would take the time that the tests need.
-            .env(
-                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
-                "-noinput +sbwt none +sbwtdcpu none +sbwtdio none",
-            );
+            .env("RABBITMQ_PID_FILE", folder.join("pid"));
         command
     }
 

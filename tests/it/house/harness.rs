@@ -7,7 +7,11 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use magnum_common::clock::utc_now;
 use magnum_tests::chaos_proxy::ChaosProxy;
+use magnum_tests::fake_clock::FakeClock;
+use magnum_tests::no_processes::NoProcesses;
+use magnum_tests::process::Launch;
 use magnum_tests::rabbitmq::{self, Rabbitmq};
 use magnum_tests::{TestDatabase, on_every_database, run_dir, sweep};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -188,5 +192,31 @@ fn a_process_that_took_over_a_number_is_left_alone() -> Result<()> {
     assert!(stranger.try_wait()?.is_none());
     stranger.kill()?;
     stranger.wait()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_has_a_clock_of_its_own_and_room_for_processes() -> Result<()> {
+    let clock = FakeClock::new(&run_dir::run_dir()?.folder("clock")?)?;
+    let off = async |step_ms: i64| {
+        clock.set(step_ms)?;
+        let launch = Launch::command("date", Command::new("date")).args(["+%s%3N"]);
+        let shown: i64 = clock.hold(launch).output().await?.trim().parse()?;
+        Ok::<_, anyhow::Error>(shown - utc_now().timestamp_millis())
+    };
+    for step in [0, 3_600_000, -20_500] {
+        let off = off(step).await?;
+        ensure!((off - step).abs() < 5000, "{off} ms instead of {step}");
+    }
+    let processes = NoProcesses::new()?;
+    let forks = async || {
+        let launch = Launch::command("sh", Command::new("sh")).args(["-c", "(true) && true"]);
+        Ok::<_, anyhow::Error>(processes.hold(launch).finish().await?.status.success())
+    };
+    ensure!(forks().await? && processes.refused() == 0);
+    processes.fill()?;
+    ensure!(!forks().await? && processes.refused() == 1);
+    processes.free()?;
+    ensure!(forks().await? && processes.refused() == 1);
     Ok(())
 }

@@ -88,6 +88,18 @@ const HOW: &[(&str, How)] = &[
     ),
     ("tests/run --check", AsWritten),
     ("tests/run --fuzz 600", As("tests/run --fuzz 600 --check")),
+    (
+        "tests/run --nemesis 10",
+        As("tests/run --nemesis 10 --check && has_test nemesis"),
+    ),
+    (
+        "tests/run --nemesis 10 --seed 4711",
+        As("tests/run --nemesis 10 --seed 4711 --check"),
+    ),
+    (
+        "MAGNUM_TESTS_NEMESIS_ON=mysql tests/run --nemesis 60",
+        As("MAGNUM_TESTS_NEMESIS_ON=mysql tests/run --nemesis 60 --check"),
+    ),
     // docs/benchmarks.md. They take minutes, and numbers of a busy machine say nothing: that they can be asked for.
     (
         "cargo run --profile dist -p magnum-tests --bin bench -- casts",
