@@ -17,6 +17,8 @@ pub const OPERATIONS_ACCEPTED: &str = "magnum_operations_accepted_total";
 pub const OPERATIONS_NOT_HERE: &str = "magnum_operations_not_here_total";
 /// Requests that cannot be recorded now, while others can.
 pub const REQUESTS_HELD_BACK: &str = "magnum_requests_held_back";
+/// Messages that no holder of the key has signed, by `outcome`.
+pub const MESSAGES_UNSIGNED: &str = "magnum_messages_unsigned_total";
 /// Moves of operations after a run, by `state`.
 pub const OPERATIONS_SETTLED: &str = "magnum_operations_settled_total";
 /// Ended operations removed from the journal.
@@ -102,6 +104,12 @@ pub const ALL: &[Metric] = &[
         kind: Kind::Gauge,
         labels: &[],
         meaning: "Requests that this conductor cannot record now, while it records others: a row of theirs is locked, for example",
+    },
+    Metric {
+        name: MESSAGES_UNSIGNED,
+        kind: Kind::Counter,
+        labels: &["outcome"],
+        meaning: "Messages that no holder of the key of [conductor] message_key_file has signed, where messages are signed",
     },
     Metric {
         name: OPERATIONS_SETTLED,

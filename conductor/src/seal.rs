@@ -27,18 +27,18 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chacha20poly1305::aead::{Aead, Generate, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use magnum_config::key_file::{self, KeyFileError};
 
 pub use self::begun::{ALWAYS, Beginning, Begun};
 pub use self::place::Place;
 use self::place::{FORMER, LAYOUT};
 
 const NONCE_LENGTH: usize = 24;
-const KEY_LENGTH: usize = 32;
 
 /// The keys of one key file.
 #[derive(Clone)]
 pub struct JournalKey {
-    seals: XChaCha20Poly1305,
+    /// The first seals.
     opens: Vec<XChaCha20Poly1305>,
     /// What the deployment has agreed on, shared by all clones.
     begun: Arc<Begun>,
@@ -62,38 +62,16 @@ pub enum SealError {
         /// The file.
         path: PathBuf,
     },
-    /// It cannot be read or written.
+    /// It cannot be read or used.
+    #[error("the journal key file {0}")]
+    File(#[from] KeyFileError),
+    /// It cannot be written.
     #[error("the journal key file {path}: {source}")]
     Io {
         /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
-    },
-    /// Others can read it.
-    #[error("the journal key file {path} is open to other users (mode {mode:03o}); run `chmod 600 {path}`")]
-    Exposed {
-        /// The file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// A line is not a key.
-    #[error(
-        "the journal key file {path}, line {line}: expected 32 bytes as base64 (44 characters); \
-         make a key with `head -c 32 /dev/urandom | base64`"
-    )]
-    BadKey {
-        /// The file.
-        path: PathBuf,
-        /// Number of the line, from 1.
-        line: usize,
-    },
-    /// No line is a key.
-    #[error("the journal key file {path} holds no key; remove it and run `magnum-db-manage upgrade`")]
-    Empty {
-        /// The file.
-        path: PathBuf,
     },
     /// None of the keys opens it, or it was changed.
     #[error(
@@ -122,23 +100,15 @@ impl JournalKey {
     /// # Errors
     /// The file cannot be read, others than its owner may read it, or a line is not a key.
     pub fn load(path: &Path) -> Result<Self, SealError> {
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => SealError::Missing {
-                path: path.to_owned(),
-            },
-            _ => SealError::Io {
-                path: path.to_owned(),
-                source,
-            },
-        };
-        let mode = fs::metadata(path).map_err(failed)?.mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(SealError::Exposed {
-                path: path.to_owned(),
-                mode,
-            });
+        match key_file::read(path) {
+            Ok(keys) => Ok(Self::new(&keys)),
+            Err(KeyFileError::Io {
+                path,
+                kind: io::ErrorKind::NotFound,
+                ..
+            }) => Err(SealError::Missing { path }),
+            Err(error) => Err(error.into()),
         }
-        Self::parse(&fs::read_to_string(path).map_err(failed)?, path)
     }
 
     /// Creates a key file with one random key and mode 0600, unless it exists; returns whether it did. Several
@@ -187,31 +157,16 @@ impl JournalKey {
         Self::load(path)
     }
 
-    fn parse(text: &str, path: &Path) -> Result<Self, SealError> {
-        let mut opens = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or_default().trim();
-            if line.is_empty() {
-                continue;
-            }
-            let bytes: [u8; KEY_LENGTH] = STANDARD
-                .decode(line)
-                .ok()
-                .and_then(|bytes| bytes.try_into().ok())
-                .ok_or_else(|| SealError::BadKey {
-                    path: path.to_owned(),
-                    line: index + 1,
-                })?;
-            opens.push(XChaCha20Poly1305::new(&Key::from(bytes)));
-        }
-        let seals = opens.first().cloned().ok_or_else(|| SealError::Empty {
-            path: path.to_owned(),
-        })?;
-        Ok(Self {
-            seals,
+    /// With these keys, of which there is at least one: the first seals.
+    fn new(keys: &[[u8; key_file::KEY_LENGTH]]) -> Self {
+        let opens: Vec<_> = keys
+            .iter()
+            .map(|bytes| XChaCha20Poly1305::new(&Key::from(*bytes)))
+            .collect();
+        Self {
             opens,
             begun: Arc::default(),
-        })
+        }
     }
 
     /// What the deployment has agreed on.
@@ -261,7 +216,7 @@ impl JournalKey {
 
     /// Whether bytes are of the second layout, and sealed with the first key: nothing is to be renewed.
     pub fn is_current(&self, place: Place<'_>, sealed: &[u8]) -> bool {
-        let first = std::iter::once(&self.seals);
+        let first = self.opens.iter().take(1);
         sealed.first() == Some(&LAYOUT) && Self::decrypt(first, &place.bound(), sealed).is_ok()
     }
 
@@ -273,7 +228,9 @@ impl JournalKey {
         };
         // The cipher only refuses texts of more than 256 GiB.
         let sealed = self
-            .seals
+            .opens
+            .first()
+            .ok_or(SealError::WrongKey)?
             .encrypt(&nonce, payload)
             .map_err(|_| SealError::UnknownLayout)?;
         let mut whole = Vec::with_capacity(1 + NONCE_LENGTH + sealed.len());
@@ -336,7 +293,7 @@ mod tests {
     }
 
     fn keys(lines: &[&str]) -> JournalKey {
-        JournalKey::parse(&lines.join("\n"), Path::new("k")).unwrap()
+        JournalKey::new(&key_file::parse(&lines.join("\n"), Path::new("k")).unwrap())
     }
 
     const HERE: Place<'_> = Place::Context("operation-1");
@@ -352,7 +309,7 @@ mod tests {
         assert_eq!(key.open(THERE, OLD, &former).unwrap(), b"x");
 
         key.begun().begin(Beginning::BoundValues, OLD + 1);
-        let sealed = key.clone().seal(HERE, b"y").unwrap();
+        let sealed = key.seal(HERE, b"y").unwrap();
         assert_eq!(sealed[0], LAYOUT);
         assert_eq!(key.open(HERE, OLD, &sealed).unwrap(), b"y");
         assert!(matches!(key.open(THERE, OLD, &sealed), Err(SealError::WrongKey)));
@@ -459,16 +416,5 @@ mod tests {
             error.contains("mode 640") && error.contains("chmod 600"),
             "{error}"
         );
-    }
-
-    #[test]
-    fn a_bad_line_is_named() {
-        let text = format!("# keys\n{}\nnot-a-key", key_line());
-        let error = JournalKey::parse(&text, Path::new("/k")).unwrap_err().to_string();
-        assert!(error.contains("/k, line 3"), "{error}");
-        assert!(matches!(
-            JournalKey::parse("# none\n", Path::new("/k")),
-            Err(SealError::Empty { .. })
-        ));
     }
 }

@@ -21,6 +21,7 @@
 //! | `driver_api` | a driver's own API: who may call what, changes one at a time and at most once, failures and time limits |
 //! | `notifications` | other services hear what becomes of clusters, and of refused requests |
 //! | `notification_drivers` | a real oslo.messaging listener hears what each driver sends, wherever the options say |
+//! | `message_authentication` | where messages have to be signed, a stranger on the broker changes nothing |
 //! | `nemesis` | faults of all kinds at once, by a seed, while tenants ask: nothing is lost and nothing is wrong |
 //! | `node_choice` | the nodes that a request names go, names of none are refused; a driver chooses where none is named, and a crash changes nothing about it |
 //! | `quota` | a quota holds when many ask at once at several APIs |
@@ -61,6 +62,7 @@ mod locked_rows;
 mod long_calls;
 mod losses_under_load;
 mod magnum_dev;
+mod message_authentication;
 mod nemesis;
 mod node_choice;
 mod notification_drivers;

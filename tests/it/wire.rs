@@ -71,6 +71,7 @@ pub(crate) fn raw(frame: &Value) -> RawMessage {
         content_encoding: text(&frame["properties"]["content_encoding"]),
         compression: text(&frame["headers"]["compression"]),
         trace: None,
+        signature: None,
         redelivered: false,
         stream_offset: None,
         body: body(frame),

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use magnum_common::ids::MessageId;
 use magnum_rpc::{
-    ListenSpec, Listener, MAX_BODY_BYTES, RemoteFailure, ReplyContent, Transport, TransportError, UniqueName,
-    WireReply, decode, reply_queue, topology,
+    Authentication, ListenSpec, Listener, MAX_BODY_BYTES, RemoteFailure, ReplyContent, Seldom, Transport,
+    TransportError, UniqueName, WireReply, decode, reply_queue, topology,
 };
 use magnum_telemetry::field;
 
@@ -92,7 +92,13 @@ impl Calls {
                 delete_at_stop: None,
             })
             .await?;
-        let delivering = deliver(listener, Arc::clone(&self.waiting), self.stop.clone());
+        let authentication = self.transport.authentication().clone();
+        let delivering = deliver(
+            listener,
+            authentication,
+            Arc::clone(&self.waiting),
+            self.stop.clone(),
+        );
         tokio::spawn(async move {
             delivering.await;
             // The queue was ours until now.
@@ -129,7 +135,13 @@ impl Drop for Waiter {
 }
 
 /// Hands replies to the calls that wait for them, until the client or the listener ends.
-async fn deliver(mut listener: Listener, waiting: Waiting, stop: CancellationToken) {
+async fn deliver(
+    mut listener: Listener,
+    authentication: Authentication,
+    waiting: Waiting,
+    stop: CancellationToken,
+) {
+    let refusals = Seldom::default();
     loop {
         let next = tokio::select! {
             () = stop.cancelled() => break,
@@ -138,6 +150,13 @@ async fn deliver(mut listener: Listener, waiting: Waiting, stop: CancellationTok
         let Some(delivery) = next else {
             break;
         };
+        if let Err(reason) = authentication.check(delivery.message()) {
+            if let Some(left_out) = refusals.next() {
+                tracing::warn!(%reason, left_out, "a reply that is not a conductor's was dropped");
+            }
+            delivery.ack().await;
+            continue;
+        }
         match decode::<WireReply>(delivery.message(), MAX_BODY_BYTES) {
             Ok((reply, _)) => hand_over(reply, &waiting),
             // The call it was for goes on waiting, as with a Python client: nothing says which one it is.

@@ -278,6 +278,7 @@ impl RpcClient {
         message
             .headers
             .extend(trace.map(|(name, value)| (name.to_owned(), value)));
+        self.transport.authentication().sign(&mut message);
         publish_until(self.transport.as_ref(), &message, PublishDeadlines::at(deadline))
             .instrument(span)
             .await?;

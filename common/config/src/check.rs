@@ -11,7 +11,7 @@ use super::option_spec::Key;
 use super::problem::{Place, Problem};
 use super::sections::{
     ApiSection, CertManagerType, CertificatesSection, ConductorSection, CorsSection, DefaultSection,
-    DriversSection, HealthBackend, HealthcheckSection, RabbitSection,
+    DriversSection, HealthBackend, HealthcheckSection, MessageAuthentication, RabbitSection,
 };
 
 /// Checks options against each other; adds errors and warnings.
@@ -34,6 +34,7 @@ pub(super) fn together(
     check_log(&settings.default, &mut report);
     check_heartbeat(&settings.default, &settings.conductor, &mut report);
     check_certificates(&settings.certificates, &mut report);
+    check_messages(&settings.conductor, &mut report);
     check_driver_path(&settings.drivers, &mut report);
 }
 
@@ -189,6 +190,13 @@ fn check_certificates(certificates: &CertificatesSection, report: &mut Report<'_
     if certificates.seal_private_keys && certificates.cert_manager_type == CertManagerType::Barbican {
         let message = "has no effect with cert_manager_type = barbican, which keeps secrets in its own way";
         report.warn("certificates", "seal_private_keys", message);
+    }
+}
+
+fn check_messages(conductor: &ConductorSection, report: &mut Report<'_>) {
+    if conductor.message_authentication != MessageAuthentication::Off && conductor.message_key_file.is_none()
+    {
+        report.error("conductor", "message_authentication", "needs message_key_file");
     }
 }
 

@@ -19,6 +19,7 @@ mod declared;
 mod dump;
 mod files;
 mod ini;
+pub mod key_file;
 mod known;
 mod log_level;
 mod option_spec;

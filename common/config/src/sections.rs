@@ -21,7 +21,7 @@ pub use certificates::{
     CertManagerType, CertificatesSection, KeyType, UnsealedKeys, X509Extension, X509KeyUsage, X509Section,
 };
 pub use clusters::{CinderSection, ClusterSection, ClusterTemplateSection, KubernetesSection, QuotasSection};
-pub use conductor::{ConductorSection, ObjectsRpcScope, RpcContentType};
+pub use conductor::{ConductorSection, MessageAuthentication, ObjectsRpcScope, RpcContentType};
 pub use database::DatabaseSection;
 pub use default::DefaultSection;
 pub use drivers::{ClusterTypeCheck, DriversSection};

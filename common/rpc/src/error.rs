@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::options::OptionsError;
+use magnum_config::key_file::KeyFileError;
 
 /// Why the broker did not take a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,6 +72,9 @@ pub enum TransportError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The keys of messages.
+    #[error("[conductor] message_key_file: {0}")]
+    Keys(#[from] KeyFileError),
     /// No name for a queue of this process.
     #[error("[oslo_concurrency] lock_path: {}: {reason}", folder.display())]
     QueueNames {

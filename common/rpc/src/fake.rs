@@ -15,6 +15,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use self::broker::Broker;
 use self::transport::FakeTransport;
+use super::authentication::Authentication;
 use super::options::RabbitOptions;
 use super::transport::Transport;
 
@@ -22,7 +23,11 @@ use super::transport::Transport;
 static BROKERS: LazyLock<Mutex<HashMap<String, Weak<Broker>>>> = LazyLock::new(Mutex::default);
 
 /// A transport to the broker of that name, which is made if there is none.
-pub(super) fn connect(name: &str, options: RabbitOptions) -> Arc<dyn Transport> {
+pub(super) fn connect(
+    name: &str,
+    options: RabbitOptions,
+    authentication: Authentication,
+) -> Arc<dyn Transport> {
     // The table is valid after a panic: each entry is written in one step.
     let mut brokers = BROKERS.lock().unwrap_or_else(PoisonError::into_inner);
     let broker = brokers.get(name).and_then(Weak::upgrade).unwrap_or_else(|| {
@@ -31,5 +36,5 @@ pub(super) fn connect(name: &str, options: RabbitOptions) -> Arc<dyn Transport> 
         brokers.insert(name.to_owned(), Arc::downgrade(&broker));
         broker
     });
-    Arc::new(FakeTransport::new(broker, options))
+    Arc::new(FakeTransport::new(broker, options, authentication))
 }

@@ -13,6 +13,7 @@
 //! | `envelope`, `wire_format`, `compression`, `request`, `reply`, `failure` | bytes to meaning and back, pure |
 //! | `message`, `transport`, `delivery`, `error` | the seam: publish, listen, settle |
 //! | `rabbit`, `fake` | its two sides: RabbitMQ, and one process |
+//! | `authentication` | messages that only holders of a key can make |
 //! | `publish` | until the broker confirms it |
 //! | `queue_names`, `gone` | what makes a process's queues unique; callers that are gone |
 //!
@@ -27,6 +28,7 @@
 //! tells. A confirmation outlives a restart of the broker only in a durable queue (`rabbit_quorum_queue`).
 //! Order between several conductors.
 
+mod authentication;
 mod compression;
 mod delivery;
 mod envelope;
@@ -52,6 +54,7 @@ use std::sync::Arc;
 
 use magnum_config::Settings;
 
+pub use authentication::{Authentication, NotAuthentic, Origin, SIGNATURE, Seldom};
 pub use compression::{CompressionError, decompress};
 pub use delivery::Delivery;
 pub use envelope::{DecodeError, decode, encode};
@@ -72,20 +75,25 @@ pub use transport::{ConsumerControl, Health, ListenSpec, Listener, QueueState, T
 pub use url::{BrokerHost, RabbitUrl, TransportUrl, UrlError};
 pub use wire_format::WireFormat;
 
-/// A transport as the settings say. Reads TLS files; the network is first used by a publish or a listener, so
+/// A transport as the settings say. Reads TLS files, and the keys of messages; the network is first used by a publish or a listener, so
 /// that a program starts while its broker is down.
 ///
 /// `connection_name` is what an operator sees in the broker's list of connections.
 ///
 /// # Errors
-/// The options cannot be used together, or a TLS file cannot be read. An unreachable broker is no error.
+/// The options cannot be used together, or a TLS or key file cannot be read. An unreachable broker is no error.
 pub async fn connect(
     settings: &Settings,
     connection_name: &str,
 ) -> Result<Arc<dyn Transport>, TransportError> {
-    let options = RpcOptions::try_from(settings)?;
+    let mut options = RpcOptions::try_from(settings)?;
+    options.authentication = Authentication::load(&settings.conductor)?;
     let has_broker = matches!(options.url, TransportUrl::Rabbit(_));
     let is_durable = options.rabbit.durable_topics();
+    if let Some(key) = options.authentication.key_ids().first() {
+        let required = options.authentication.is_required();
+        tracing::info!(key, required, "messages are signed");
+    }
     let transport = connect_with(options, connection_name)?;
     if has_broker && !is_durable {
         tracing::warn!(
@@ -107,10 +115,10 @@ pub fn connect_with(
     connection_name: &str,
 ) -> Result<Arc<dyn Transport>, TransportError> {
     match options.url {
-        TransportUrl::Fake(name) => Ok(fake::connect(&name, options.rabbit)),
+        TransportUrl::Fake(name) => Ok(fake::connect(&name, options.rabbit, options.authentication)),
         TransportUrl::Rabbit(url) => {
             options.rabbit.check()?;
-            rabbit::connect(url, options.rabbit, connection_name)
+            rabbit::connect(url, options.rabbit, options.authentication, connection_name)
         }
     }
 }

@@ -87,6 +87,8 @@ pub struct RawMessage {
     pub compression: Option<String>,
     /// The trace of its headers; none where they break the rules, and on most messages of Python's programs.
     pub trace: Option<TraceContext>,
+    /// The signature of its headers, unchecked.
+    pub signature: Option<String>,
     /// Whether it was delivered before.
     pub redelivered: bool,
     /// Where in a stream it stands, if it came from one.

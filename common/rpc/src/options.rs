@@ -4,6 +4,7 @@ mod rabbit;
 
 use std::time::Duration;
 
+use super::authentication::Authentication;
 use super::target::Names;
 use super::url::{BrokerHost, TransportUrl, UrlError};
 use super::wire_format::WireFormat;
@@ -61,6 +62,8 @@ pub struct RpcOptions {
     pub rabbit: RabbitOptions,
     /// Names and time limits.
     pub addressing: Addressing,
+    /// Off, unless [`super::connect`] has read its keys.
+    pub authentication: Authentication,
 }
 
 /// Names and time limits of a client or a server.
@@ -116,6 +119,7 @@ impl RpcOptions {
             url: TransportUrl::parse(url)?,
             rabbit: RabbitOptions::default(),
             addressing: Addressing::default(),
+            authentication: Authentication::off(),
         }
         .with_overrides()
     }

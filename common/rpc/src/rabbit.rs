@@ -35,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 use self::declare::Mismatches;
 use self::listener::Supervisor;
 use self::sender::Sender;
+use super::authentication::Authentication;
 use super::error::{PublishError, TransportError};
 use super::gone::GoneCallers;
 use super::message::OutgoingMessage;
@@ -49,6 +50,7 @@ pub use self::open::{OpenError, Opener, explain, short};
 pub(super) fn connect(
     url: RabbitUrl,
     options: RabbitOptions,
+    authentication: Authentication,
     name: &str,
 ) -> Result<Arc<dyn Transport>, TransportError> {
     let opener = Arc::new(Opener::new(url, &options, name)?);
@@ -58,6 +60,7 @@ pub(super) fn connect(
         opener,
         mismatches,
         options,
+        authentication,
         listeners: Arc::new(ListenerCounts::default()),
         gone: GoneCallers::default(),
         stop: CancellationToken::new(),
@@ -69,6 +72,7 @@ struct RabbitTransport {
     sender: Sender,
     mismatches: Arc<Mismatches>,
     options: RabbitOptions,
+    authentication: Authentication,
     listeners: Arc<ListenerCounts>,
     gone: GoneCallers,
     stop: CancellationToken,
@@ -108,6 +112,10 @@ impl Transport for RabbitTransport {
 
     fn options(&self) -> &RabbitOptions {
         &self.options
+    }
+
+    fn authentication(&self) -> &Authentication {
+        &self.authentication
     }
 
     fn gone_callers(&self) -> &GoneCallers {

@@ -1,5 +1,6 @@
 //! From the settings to messaging's options.
 
+use super::authentication::Authentication;
 use super::options::{Addressing, LoginMethod, OptionsError, RabbitOptions, RpcOptions};
 use super::target::Names;
 use super::url::TransportUrl;
@@ -61,6 +62,7 @@ impl RpcOptions {
                 ..RabbitOptions::try_from(&settings.rabbit)?
             },
             addressing: Addressing::from(settings),
+            authentication: Authentication::off(),
         }
         .with_overrides()
     }

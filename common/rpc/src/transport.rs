@@ -16,6 +16,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
+use super::authentication::Authentication;
 use super::delivery::Delivery;
 use super::error::{PublishError, TransportError};
 use super::gone::GoneCallers;
@@ -34,6 +35,9 @@ pub trait Transport: Send + Sync {
 
     /// `[oslo_messaging_rabbit]` as it applies here: declarations depend on it.
     fn options(&self) -> &RabbitOptions;
+
+    /// How messages are signed and checked. The transport itself does neither: notifications are not signed.
+    fn authentication(&self) -> &Authentication;
 
     /// Callers whose reply queue was not there lately.
     fn gone_callers(&self) -> &GoneCallers;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::dead_letters;
 use magnum_rpc::{
-    Declaration, OutgoingMessage, PublishDeadlines, RawMessage, Transport, direct, publish_until,
+    Declaration, OutgoingMessage, PublishDeadlines, RawMessage, SIGNATURE, Transport, direct, publish_until,
 };
 use magnum_telemetry::field;
 use magnum_telemetry::trace::TraceContext;
@@ -71,12 +71,23 @@ impl Delivery {
     /// It is acknowledged only after the broker has confirmed the copy. Without a dead-letter queue it is
     /// rejected, and lost unless the broker has a policy of its own for that.
     pub async fn dead_letter(self, reason: &str) {
+        self.set_aside(reason, false).await;
+    }
+
+    /// [`Self::dead_letter`] without a line in the log where it succeeds, for messages that come as often as a stranger likes.
+    pub async fn dead_letter_quietly(self, reason: &str) {
+        self.set_aside(reason, true).await;
+    }
+
+    async fn set_aside(self, reason: &str, is_quiet: bool) {
         let Some(dead_letters) = &self.dead_letters else {
-            tracing::error!(
-                { field::QUEUE } = %self.message().queue,
-                reason,
-                "message rejected; set [conductor] dead_letter_queue to keep such messages"
-            );
+            if !is_quiet {
+                tracing::error!(
+                    { field::QUEUE } = %self.message().queue,
+                    reason,
+                    "message rejected; set [conductor] dead_letter_queue to keep such messages"
+                );
+            }
             self.lent.reject().await;
             return;
         };
@@ -90,12 +101,14 @@ impl Delivery {
         .await
         {
             Ok(()) => {
-                tracing::error!(
-                    { field::QUEUE } = %self.message().queue,
-                    { field::DEAD_LETTER_QUEUE } = %dead_letters.queue,
-                    reason,
-                    "message moved to the dead-letter queue"
-                );
+                if !is_quiet {
+                    tracing::error!(
+                        { field::QUEUE } = %self.message().queue,
+                        { field::DEAD_LETTER_QUEUE } = %dead_letters.queue,
+                        reason,
+                        "message moved to the dead-letter queue"
+                    );
+                }
                 self.ack().await;
             }
             Err(error) => {
@@ -116,6 +129,9 @@ impl DeadLetterQueue {
         let mut headers = dead_letters::headers(shorten(reason), &message.queue);
         if let Some(compression) = &message.compression {
             headers.push(("compression".to_owned(), compression.clone()));
+        }
+        if let Some(signature) = &message.signature {
+            headers.push((SIGNATURE.to_owned(), signature.clone()));
         }
         let trace = message.trace.iter().flat_map(TraceContext::headers);
         headers.extend(trace.map(|(name, value)| (name.to_owned(), value)));

@@ -39,7 +39,8 @@ impl Drop for CallMonitor {
 /// # Errors
 /// The broker did not take it.
 pub async fn alive(transport: &dyn Transport, address: &ReplyAddress) -> Result<(), PublishError> {
-    let message = WireReply::alive(address).into_message(address, transport.options())?;
+    let mut message = WireReply::alive(address).into_message(address, transport.options())?;
+    transport.authentication().sign(&mut message);
     transport.publish(message).await
 }
 

@@ -16,10 +16,11 @@ use tokio::time::Instant;
 use super::delivery::{DeadLetterQueue, Delivery};
 use magnum_common::error::Fault;
 use magnum_rpc::{
-    Addressing, ConsumerControl, DEFAULT_PREFETCH, ListenSpec, Listener, MAX_BODY_BYTES, Malformed,
-    PublishDeadlines, PublishError, RawMessage, ReplyAddress, Request, Transport, TransportError, UniqueName,
-    WireReply, WireRequest, publish_until, topology,
+    Addressing, ConsumerControl, DEFAULT_PREFETCH, ListenSpec, Listener, MAX_BODY_BYTES, Malformed, Origin,
+    PublishDeadlines, PublishError, RawMessage, ReplyAddress, Request, Seldom, Transport, TransportError,
+    UniqueName, WireReply, WireRequest, publish_until, topology,
 };
+use magnum_telemetry::field;
 
 /// How long a reply that the broker does not confirm is retried.
 const REPLY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -42,6 +43,7 @@ pub struct RpcServer {
     listener: Listener,
     dead_letters: Option<Arc<DeadLetterQueue>>,
     ping_enabled: bool,
+    strangers: Arc<Strangers>,
     /// Ours as long as we consume.
     _queue_name: Option<UniqueName>,
 }
@@ -87,8 +89,21 @@ impl RpcServer {
             listener,
             dead_letters,
             ping_enabled: addressing.ping_enabled,
+            strangers: Arc::default(),
             _queue_name: unique,
         })
+    }
+
+    /// Has `told` learn of each message that is not signed by a holder of the key, where messages are: whether it was refused.
+    #[must_use]
+    pub fn on_stranger(self, told: impl Fn(bool) + Send + Sync + 'static) -> Self {
+        Self {
+            strangers: Arc::new(Strangers {
+                told: Some(Box::new(told)),
+                lines: Seldom::default(),
+            }),
+            ..self
+        }
     }
 
     /// The next request; none after [`Self::stop`] or the transport's end. Safe to cancel.
@@ -134,6 +149,24 @@ impl RpcServer {
     /// Decodes; deals with what cannot be handled, beside the caller, so that it never waits for the broker.
     fn take_in(&self, delivery: magnum_rpc::Delivery) -> Option<Incoming> {
         let delivery = Delivery::new(delivery, self.dead_letters.clone());
+        // Before anything of it is decoded. A caller that is none of ours gets no reply: it chose where that would go.
+        match self.transport.authentication().check(delivery.message()) {
+            Ok(Origin::Trusted) => {}
+            Ok(Origin::Unknown) => self.strangers.tell(false),
+            Err(reason) => {
+                self.strangers.tell(true);
+                if let Some(left_out) = self.strangers.lines.next() {
+                    tracing::error!(
+                        { field::QUEUE } = %delivery.message().queue,
+                        %reason,
+                        left_out,
+                        "a message was refused, unread; it goes to the dead-letter queue"
+                    );
+                }
+                tokio::spawn(async move { delivery.dead_letter_quietly(&reason.to_string()).await });
+                return None;
+            }
+        }
         match decode(delivery.message()) {
             Ok(request) if self.ping_enabled && request.method == PING => {
                 let transport = Arc::clone(&self.transport);
@@ -173,6 +206,21 @@ impl RpcServer {
     }
 }
 
+/// Messages that nobody of ours has sent.
+#[derive(Default)]
+struct Strangers {
+    told: Option<Box<dyn Fn(bool) + Send + Sync>>,
+    lines: Seldom,
+}
+
+impl Strangers {
+    fn tell(&self, is_refused: bool) {
+        if let Some(told) = &self.told {
+            told(is_refused);
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Refusal {
     Undecodable(String),
@@ -199,7 +247,8 @@ pub async fn reply(
     outcome: Result<Value, &Fault>,
 ) -> Result<(), PublishError> {
     let options = transport.options();
-    let message = WireReply::new(address, outcome).into_message(address, options)?;
+    let mut message = WireReply::new(address, outcome).into_message(address, options)?;
+    transport.authentication().sign(&mut message);
     let gone = transport.gone_callers();
     let now = Instant::now();
     let deadlines = PublishDeadlines {

@@ -16,6 +16,7 @@ use super::parts::Parts;
 use super::wire::Handles;
 use crate::handlers::{Acceptor, Answerer, DriverCalls};
 use crate::http;
+use crate::metric_definitions as metric;
 use crate::operations::{Executor, OperationServices, sweep};
 use crate::periodic::announce::Announcer;
 use crate::periodic::certificate_removal::CertificateRemoval;
@@ -241,7 +242,11 @@ async fn listen(
         server = RpcServer::start(Arc::clone(transport), addressing, &id) => server,
         () = stop.cancelled() => return None,
     };
-    server
+    let server = server
         .inspect_err(|error| tracing::error!(%error, "cannot take messages from the broker"))
-        .ok()
+        .ok()?;
+    Some(server.on_stranger(|is_refused| {
+        let outcome = if is_refused { "refused" } else { "accepted" };
+        metrics::counter!(metric::MESSAGES_UNSIGNED, "outcome" => outcome).increment(1);
+    }))
 }

@@ -6,7 +6,7 @@
 use anyhow::{Context, bail};
 use clap::{ArgGroup, Args, Subcommand};
 use magnum_config::Settings;
-use magnum_rpc::RpcOptions;
+use magnum_rpc::{Authentication, RpcOptions};
 use magnum_rpc_server::{DeadLetter, DeadLetters};
 use serde_json::{Map, Value, json};
 
@@ -44,6 +44,10 @@ pub enum DeadLettersCommand {
         /// The queue to put them into, instead of that of requests.
         #[arg(long, value_name = "QUEUE")]
         to: Option<String>,
+        /// Signs them anew, as what a conductor with `[conductor] message_authentication = require` takes: for messages that
+        /// are known to be ours.
+        #[arg(long)]
+        sign: bool,
     },
     /// Throws messages away for good.
     Discard {
@@ -85,7 +89,9 @@ impl Selection {
 /// The messaging options are wrong, the dead-letter queue cannot be read, a message cannot be moved, there is no message
 /// with this id, or standard output cannot be written.
 pub async fn run(settings: &Settings, args: DeadLettersArgs) -> anyhow::Result<()> {
-    let options = RpcOptions::try_from(settings)?;
+    let mut options = RpcOptions::try_from(settings)?;
+    options.authentication =
+        Authentication::load(&settings.conductor).context("[conductor] message_key_file cannot be used")?;
     let mut letters = DeadLetters::open(&options, "magnum-conductor-dead-letters")
         .await
         .context("the queue of [conductor] dead_letter_queue cannot be read")?;
@@ -123,12 +129,16 @@ async fn work(
             }
             bail!("there is no dead letter {id}; `dead-letters list` has their ids")
         }
-        DeadLettersCommand::Requeue { which, to } => {
+        DeadLettersCommand::Requeue { which, to, sign } => {
+            if sign && options.authentication.key_ids().is_empty() {
+                bail!("there is no key to sign with: [conductor] message_authentication is off");
+            }
+            let sign = sign.then_some(&options.authentication);
             let queue = to.unwrap_or_else(|| options.addressing.names.topic_queue().to_owned());
             let mut done = 0;
             while let Some(lent) = letters.next().await? {
                 if which.has(&lent.letter) {
-                    letters.requeue(&lent, &queue).await?;
+                    letters.requeue(&lent, &queue, sign).await?;
                     done += 1;
                 }
             }

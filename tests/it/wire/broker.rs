@@ -1,6 +1,7 @@
 //! The promises of `magnum_rpc::Transport`, on a real RabbitMQ: taken or told why not, delivered until
 //! settled, back after every loss.
 
+mod authentication;
 mod declarations;
 mod experiments;
 mod in_process;

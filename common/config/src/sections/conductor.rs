@@ -29,6 +29,18 @@ keywords! {
     }
 }
 
+keywords! {
+    /// Authentication of messages between these programs.
+    MessageAuthentication {
+        /// None.
+        Off = "off",
+        /// Messages are signed; others are accepted, too.
+        Sign = "sign",
+        /// Messages are signed, and others refused.
+        Require = "require",
+    }
+}
+
 section! {
     /// The conductor: accepts requests and runs operations.
     ConductorSection "conductor" {
@@ -41,6 +53,12 @@ section! {
         /// magnum-api without a database calls, which write cluster templates and quotas and get no private key; `all`:
         /// every one, private keys included; `off`: none. Python drivers that run here need none of them.
         objects_rpc: ObjectsRpcScope as Choice = ObjectsRpcScope::Api, ours true;
+        /// Whether messages are signed with the key of message_key_file, by the API, too. `sign`: they are; `require`: and what
+        /// is not signed so is refused, which ends all Python peers. First `sign` on every host, then `require`.
+        message_authentication: MessageAuthentication as Choice = MessageAuthentication::Off, ours true;
+        /// File with the keys that sign messages, one on a line, base64 of 32 bytes: the first signs, all are accepted. The same
+        /// on every host, of the API as well.
+        message_key_file: Option<PathBuf> as Opt<Path> = None, ours true;
         /// Worker threads; 0: one per processor. There is a single process, where Magnum starts that many processes.
         workers: usize as Threads = processors(), machine "number of processors";
         /// Maximum number of operations that this conductor runs concurrently.

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
+use crate::authentication::SIGNATURE;
 use crate::message::{OutgoingMessage, RawMessage};
 use crate::topology::{Declaration, ExchangeKind};
 use crate::transport::QueueState;
@@ -134,6 +135,7 @@ impl Broker {
                     trace: header(TraceContext::PARENT).and_then(|parent| {
                         TraceContext::parse(&parent, header(TraceContext::STATE).as_deref())
                     }),
+                    signature: header(SIGNATURE),
                     redelivered: false,
                     stream_offset: None,
                     body: outgoing.body.clone(),

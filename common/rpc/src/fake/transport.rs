@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::broker::{Broker, ConsumerId, Lent, Tag};
+use crate::authentication::Authentication;
 use crate::delivery::{Delivery, Settle};
 use crate::error::{PublishError, TransportError};
 use crate::gone::GoneCallers;
@@ -19,16 +20,18 @@ use crate::transport::{Health, ListenCommand, ListenSpec, Listener, QueueState, 
 pub(super) struct FakeTransport {
     broker: Arc<Broker>,
     options: RabbitOptions,
+    authentication: Authentication,
     gone: GoneCallers,
     closed: AtomicBool,
     stop: CancellationToken,
 }
 
 impl FakeTransport {
-    pub(super) fn new(broker: Arc<Broker>, options: RabbitOptions) -> Self {
+    pub(super) fn new(broker: Arc<Broker>, options: RabbitOptions, authentication: Authentication) -> Self {
         Self {
             broker,
             options,
+            authentication,
             gone: GoneCallers::default(),
             closed: AtomicBool::new(false),
             stop: CancellationToken::new(),
@@ -68,6 +71,10 @@ impl Transport for FakeTransport {
 
     fn options(&self) -> &RabbitOptions {
         &self.options
+    }
+
+    fn authentication(&self) -> &Authentication {
+        &self.authentication
     }
 
     fn gone_callers(&self) -> &GoneCallers {

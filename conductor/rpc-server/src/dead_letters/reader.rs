@@ -14,7 +14,10 @@ use lapin::{BasicProperties, Channel, Confirmation, Connection};
 
 use super::DeadLetter;
 use magnum_rpc::rabbit::{Opener, explain, has_code, short};
-use magnum_rpc::{RabbitOptions, RabbitUrl, RawMessage, RpcOptions, TransportError, TransportUrl};
+use magnum_rpc::{
+    Authentication, OutgoingMessage, RabbitOptions, RabbitUrl, RawMessage, RpcOptions, SIGNATURE,
+    TransportError, TransportUrl, direct,
+};
 use magnum_telemetry::trace::TraceContext;
 
 /// Returns after which a message is put in anew.
@@ -142,6 +145,7 @@ impl DeadLetters {
                 compression: text("compression"),
                 trace: text(TraceContext::PARENT)
                     .and_then(|parent| TraceContext::parse(&parent, text(TraceContext::STATE).as_deref())),
+                signature: text(SIGNATURE),
                 redelivered: message.redelivered,
                 stream_offset: None,
                 body: message.data.into(),
@@ -154,12 +158,22 @@ impl DeadLetters {
         Ok(None)
     }
 
-    /// Publishes a message to `queue` as it was sent first, and removes it from here once the broker has confirmed that.
+    /// Publishes a message to `queue` as it was sent first, and removes it from here once the broker has confirmed that. With
+    /// `sign` it is signed anew: by whoever asks for this, who knows the message for one of ours.
     ///
     /// # Errors
     /// The queue does not exist, or the connection is lost. The message is still here then.
-    pub async fn requeue(&self, lent: &Lent, queue: &str) -> Result<(), DeadLetterError> {
+    pub async fn requeue(
+        &self,
+        lent: &Lent,
+        queue: &str,
+        sign: Option<&Authentication>,
+    ) -> Result<(), DeadLetterError> {
         let message = &lent.letter.message;
+        let signature = match sign {
+            Some(authentication) => signed_anew(message, queue, authentication),
+            None => message.signature.clone(),
+        };
         let mut properties = BasicProperties::default().with_delivery_mode(2).with_priority(0);
         if let Some(text) = &message.content_type {
             properties = properties.with_content_type(short(text).map_err(DeadLetterError::Broker)?);
@@ -170,6 +184,9 @@ impl DeadLetters {
         let mut headers = FieldTable::default();
         if let Some(label) = &message.compression {
             headers.insert("compression".into(), AMQPValue::LongString(label.as_str().into()));
+        }
+        if let Some(signature) = signature {
+            headers.insert(SIGNATURE.into(), AMQPValue::LongString(signature.into()));
         }
         for (name, value) in message.trace.iter().flat_map(TraceContext::headers) {
             headers.insert(name.into(), AMQPValue::LongString(value.into()));
@@ -230,6 +247,26 @@ impl DeadLetters {
             )),
         }
     }
+}
+
+/// The signature of a message that is put into `queue`.
+fn signed_anew(message: &RawMessage, queue: &str, authentication: &Authentication) -> Option<String> {
+    let label = message.compression.iter();
+    let mut copy = OutgoingMessage {
+        route: direct(queue),
+        mandatory: true,
+        content_type: message.content_type.clone(),
+        content_encoding: message.content_encoding.clone(),
+        expiration: None,
+        headers: label
+            .map(|label| ("compression".to_owned(), label.clone()))
+            .collect(),
+        body: message.body.clone(),
+        declare: Vec::new(),
+    };
+    authentication.sign(&mut copy);
+    let header = copy.headers.into_iter().find(|(name, _)| name == SIGNATURE);
+    header.map(|(_, value)| value)
 }
 
 async fn connect(

@@ -3,13 +3,14 @@
 //! | check | |
 //! |---|---|
 //! | Messaging options | what a service refuses at its start, before it has reached any broker; all of it at once |
+//! | Message authentication | the keys that sign messages, by ids that are the same on every host |
 //! | Message broker | connects and logs in, as the services do |
 //! | Queue of requests | what the broker has under its name, and whether that outlives a restart |
 //!
 //! Looks at one host of `transport_url`: the first that accepts the login. A service that loses it goes on to the others.
 
-use magnum_config::Settings;
-use magnum_rpc::{Declaration, RpcOptions, TransportError, TransportUrl, topology};
+use magnum_config::{MessageAuthentication, Settings};
+use magnum_rpc::{Authentication, Declaration, RpcOptions, TransportError, TransportUrl, topology};
 use magnum_rpc_server::{QueueInspection, inspect};
 
 use super::report::Finding;
@@ -17,7 +18,7 @@ use super::report::Finding;
 /// The program's name in the broker's list of connections.
 pub(super) const CONNECTION_NAME: &str = "magnum-status";
 
-/// Makes all three checks. Those after a failed one are left out.
+/// Makes all these checks. Those after a failed one are left out.
 pub(super) async fn check(settings: &Settings) -> Vec<Finding> {
     let mut refused = Finding::of("Messaging options");
     let options = match RpcOptions::try_from(settings) {
@@ -43,6 +44,7 @@ pub(super) async fn check(settings: &Settings) -> Vec<Finding> {
              ssl_ca_file to the CA bundle that the broker's certificate is from.",
         );
     }
+    let signing = authentication(settings);
     let mut broker = Finding::of("Message broker");
     let names = &options.addressing.names;
     let declarations = [
@@ -50,10 +52,10 @@ pub(super) async fn check(settings: &Settings) -> Vec<Finding> {
         Declaration::Queue(topology::topic_queue(names.topic_queue(), &options.rabbit)),
     ];
     match inspect(&options, CONNECTION_NAME, &declarations).await {
-        Ok(things) => vec![refused, broker, queue(&options, things)],
+        Ok(things) => vec![refused, signing, broker, queue(&options, things)],
         Err(error @ TransportError::Unreachable(_)) => {
             broker.fail(unreachable("[DEFAULT] transport_url", &error));
-            vec![refused, broker]
+            vec![refused, signing, broker]
         }
         Err(error) => {
             refused.fail(format!("{error}. Services do not start with it."));
@@ -94,4 +96,34 @@ pub(super) fn mismatches(finding: &mut Finding, things: Vec<(String, QueueInspec
             ));
         }
     }
+}
+
+/// Whether the keys can be used. The ids are for comparison: a host with another key is not understood.
+fn authentication(settings: &Settings) -> Finding {
+    let mut finding = Finding::of("Message authentication");
+    let mode = settings.conductor.message_authentication;
+    match Authentication::load(&settings.conductor) {
+        Err(error) => finding.fail(format!(
+            "[conductor] message_key_file: {error}. Services do not start with it."
+        )),
+        Ok(authentication) => {
+            match authentication.key_ids().as_slice() {
+                [] => {}
+                [first, others @ ..] => {
+                    let others = match others {
+                        [] => String::new(),
+                        others => format!(", and accepted from {}", others.join(", ")),
+                    };
+                    finding.note(format!("Messages are signed with key {first}{others}: the same has to stand here on every host."));
+                    if mode == MessageAuthentication::Sign {
+                        finding.note(
+                            "Others are accepted, too. Set message_authentication = require when \
+                         magnum_messages_unsigned_total stands still on all conductors.",
+                        );
+                    }
+                }
+            }
+        }
+    }
+    finding
 }

@@ -57,6 +57,42 @@ async fn all_messaging_errors_are_reported_at_once() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn keys_of_messages_are_checked_and_shown_by_their_ids() -> Result<()> {
+    const SIGNING: &str = "Message authentication";
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    finds(&deployment, SIGNING, OK, &[]).await?;
+    deployment.set("conductor", "message_authentication", "require");
+    refuses(&deployment, "needs message_key_file").await?;
+    let file = deployment.folder.join("messages.key");
+    deployment.set("conductor", "message_key_file", file.display());
+    finds(
+        &deployment,
+        SIGNING,
+        FAILURE,
+        &["message_key_file", "no such file"],
+    )
+    .await?;
+    refuses(&deployment, "no such file").await?;
+    std::fs::write(&file, "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=\n")?;
+    let mut modes = std::fs::metadata(&file)?.permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut modes, 0o644);
+    std::fs::set_permissions(&file, modes.clone())?;
+    finds(&deployment, SIGNING, FAILURE, &["chmod 600"]).await?;
+    refuses(&deployment, "chmod 600").await?;
+    std::os::unix::fs::PermissionsExt::set_mode(&mut modes, 0o600);
+    std::fs::set_permissions(&file, modes)?;
+    finds(&deployment, SIGNING, OK, &["signed with key"]).await?;
+    deployment.set("conductor", "message_authentication", "sign");
+    finds(
+        &deployment,
+        SIGNING,
+        OK,
+        &["signed with key", "message_authentication = require when"],
+    )
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn unreachable_or_refusing_broker_is_reported_with_advice() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Sqlite).await?;
     finds(&deployment, BROKER, OK, &[]).await?;

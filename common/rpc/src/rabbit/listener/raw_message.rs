@@ -2,6 +2,7 @@
 
 use lapin::types::AMQPValue;
 
+use crate::authentication::SIGNATURE;
 use crate::message::RawMessage;
 use crate::rabbit::streams;
 use magnum_telemetry::trace::TraceContext;
@@ -25,6 +26,7 @@ pub(super) fn raw_message(delivery: lapin::message::Delivery, queue: &str) -> Ra
         compression: header("compression"),
         trace: header(TraceContext::PARENT)
             .and_then(|parent| TraceContext::parse(&parent, header(TraceContext::STATE).as_deref())),
+        signature: header(SIGNATURE),
         redelivered: delivery.redelivered,
         body: delivery.data.into(),
     }
