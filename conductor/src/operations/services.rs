@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 use crate::seal::JournalKey;
-use magnum_common::ids::ConductorId;
+use magnum_common::ids::{ConductorId, OperationId};
 use magnum_common::retry::RetryPolicy;
 use magnum_config::ConductorSection;
 use magnum_db::Database;
@@ -17,7 +17,7 @@ use super::breakers::{Breakers, MissingVersion};
 use super::keeper::LeaseKeeper;
 use super::lease_watch::LeaseWatch;
 use super::monitor::CallMonitors;
-use super::notice::NoticeQueue;
+use super::notice::{Notice, NoticeQueue};
 use super::replies::ReplyQueue;
 use super::retry::Limits;
 use crate::certificates::Certificates;
@@ -69,6 +69,16 @@ impl OperationServices {
         };
         self.breakers.lacks(missing, Instant::now());
         whereabouts
+    }
+
+    /// Tells whoever waits that an operation ended without having run here.
+    pub(super) fn tell_given_up(&self, operation: OperationId) {
+        self.signals.work.notify_one();
+        self.answers.send(&operation);
+        self.notices.send(Notice::Ended {
+            operation,
+            snapshot: None,
+        });
     }
 
     /// Methods of objects on the same database, with keys opened.

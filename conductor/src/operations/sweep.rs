@@ -25,7 +25,6 @@ use super::journal::candidates;
 use super::journal::read;
 use super::journal::{JournalError, Operation, OperationRow};
 use super::lease;
-use super::notice::Notice;
 use super::services::OperationServices;
 use super::state::State;
 use super::unread;
@@ -216,12 +215,7 @@ async fn end(
     match ended {
         Ok(()) => {
             tracing::warn!("operation given up by the sweep");
-            services.signals.work.notify_one();
-            services.answers.send(&id);
-            services.notices.send(Notice::Ended {
-                operation: id,
-                snapshot: None,
-            });
+            services.tell_given_up(id);
             Ok(())
         }
         // Somebody else moved it: that is fine.

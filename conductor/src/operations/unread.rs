@@ -22,7 +22,6 @@ use super::journal::fenced::TryAgain;
 use super::journal::known::{self, Patience};
 use super::journal::{JournalError, OperationRow, Unreadable, fenced, read};
 use super::lease::{self, Lease, millis};
-use super::notice::Notice;
 use super::services::OperationServices;
 use super::state::State;
 use crate::workflows::format;
@@ -110,11 +109,6 @@ async fn end(services: &OperationServices, row: OperationRow) -> Result<(), Jour
         .brief_transaction(move |conn| finish::give_up_unread(conn, &row, REASON, me.as_str()))
         .await?;
     tracing::warn!("an operation that no conductor at work knows is given up");
-    services.signals.work.notify_one();
-    services.answers.send(&id);
-    services.notices.send(Notice::Ended {
-        operation: id,
-        snapshot: None,
-    });
+    services.tell_given_up(id);
     Ok(())
 }
