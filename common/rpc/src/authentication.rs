@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_changed_is_noticed() {
+    fn a_changed_message_or_header_fails_verification() {
         let ours = with(&[1]);
         let whole = came(&sent(&ours, &Target::AnyServer), "magnum-conductor");
         let changes: [fn(&mut RawMessage); 6] = [

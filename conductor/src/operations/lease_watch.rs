@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_ended_is_forgotten_and_what_was_never_seen_is_not_over() {
+    async fn an_ended_lease_is_forgotten_and_an_unseen_one_is_not_over() {
         let (watch, start) = (LeaseWatch::new(TERM), Instant::now());
         watch.saw(vec![lease(1, 1, 5), lease(2, 1, 5)], start);
         watch.saw(vec![lease(2, 1, 5)], start + SECOND);

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_release_knows_survives_rewriting_at_every_level() {
+    fn unknown_arguments_survive_rewriting_at_every_level() {
         for status in ["UPDATE_COMPLETE", "ASLEEP"] {
             let stored = written_by_a_newer_release(status);
             let mut args = Args::from_bytes(&bytes_of(&stored)).unwrap();

@@ -25,7 +25,7 @@ fn create(template: &str, name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_handed_to_a_frozen_conductor_goes_to_another_within_its_lease() -> Result<()> {
+async fn prefetched_messages_of_a_frozen_conductor_are_redelivered_within_its_lease() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Mariadb).await?;
     deployment.set("conductor", "operation_lease", 12);
     deployment.set("oslo_messaging_rabbit", "heartbeat_timeout_threshold", 60);

@@ -59,7 +59,7 @@ fn entry<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
 }
 
 on_every_database! {
-    async fn what_is_not_known_here_is_not_claimed(database: TestDatabase) {
+    async fn an_unknown_format_kind_or_step_is_not_claimed(database: TestDatabase) {
         let world = World::new(&database).await;
         let mut unknown = Vec::new();
         for what in [
@@ -85,7 +85,7 @@ on_every_database! {
         }
     }
 
-    async fn what_cannot_be_read_after_its_claim_is_left_uncounted_and_is_for_a_newer_release_in_the_end(database: TestDatabase) {
+    async fn an_unreadable_operation_is_released_uncounted_and_marked_for_a_newer_release(database: TestDatabase) {
         let world = World::new(&database).await;
         let operation = world.record(create()).await;
         set(&database, &operation, "args = 'of a newer release'").await;
@@ -108,7 +108,7 @@ on_every_database! {
         assert_eq!(events(&world, &operation, "unread").await, 10, "and claimed no more");
     }
 
-    async fn what_no_conductor_at_work_knows_ends_in_a_status_that_the_user_can_see(database: TestDatabase) {
+    async fn an_operation_that_no_conductor_knows_fails_and_its_cluster_with_it(database: TestDatabase) {
         let mut world = World::new(&database).await;
         (world.timing.driver_patience, world.timing.driver_alive) = (Duration::ZERO, Duration::ZERO);
         let (mut operations, mut clusters) = (Vec::new(), Vec::new());
@@ -148,7 +148,7 @@ on_every_database! {
         assert_eq!(world.row(&held).await.state, "running", "its owner is at work");
     }
 
-    async fn who_waits_behind_what_nobody_knows_goes_on_after_it(database: TestDatabase) {
+    async fn an_operation_behind_an_unknown_one_runs_after_it_ended(database: TestDatabase) {
         let mut world = World::new(&database).await;
         world.timing.driver_alive = Duration::ZERO;
         let conductor = world.conductor("one");
