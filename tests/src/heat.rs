@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use nix::sys::signal::Signal;
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 use crate::cloud_services::REGION;
 use crate::databases::{Backend, TestDatabase};
@@ -24,14 +24,32 @@ use crate::ports::free_port;
 use crate::process::little_environment;
 use crate::rabbitmq;
 use crate::run_dir::{base, run_dir};
-use crate::server::ServerProcess;
+use crate::server::{ServerProcess, tail};
 
 /// It makes its database first, on a machine with other work.
 const START_WITHIN: Duration = Duration::from_secs(180);
+const ENGINE: &str = "heat-engine";
 /// Where the engine takes requests.
 const QUEUE: &str = "engine";
 /// What one must be to have stacks and clusters made of them.
 const OWNER: [&str; 3] = ["member", "creator", "heat_stack_owner"];
+
+/// A test's turn to have clusters made, [`Heat::turn`]. When it is over, the end of the engine's log is shown, by a test runner for
+/// failed tests only.
+#[derive(Debug)]
+pub struct Turn {
+    engine_log: PathBuf,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        eprintln!(
+            "--- end of the log of heat-engine ---\n{}\n---",
+            tail(&self.engine_log)
+        );
+    }
+}
 
 /// Both processes.
 #[derive(Debug)]
@@ -53,6 +71,17 @@ impl Heat {
         SHARED.get_or_try_init(Self::start).await
     }
 
+    /// For a test that has clusters made, some eighty resources in nested stacks each: waits until no other test does that. The
+    /// engine works with threads, and where it had several clusters at the same time on busy processors, an update was seen to stay
+    /// in progress for ever.
+    pub async fn turn() -> Result<Turn> {
+        static TURN: Mutex<()> = Mutex::const_new(());
+        Ok(Turn {
+            engine_log: run_dir()?.log(ENGINE),
+            _alone: TURN.lock().await,
+        })
+    }
+
     async fn start() -> Result<Self> {
         let openstack = OpenStack::shared().await?;
         let people = People::of(openstack).await?;
@@ -71,7 +100,7 @@ impl Heat {
         let folder = run_dir()?.folder("heat")?;
         let database = TestDatabase::empty(Backend::Mariadb).await?;
         let vhost = rabbitmq::vhost().await?;
-        let spawn = |part: &str| -> Result<ServerProcess> {
+        let spawn = |name: &str, part: &str| -> Result<ServerProcess> {
             let mut command = Command::new(python()?);
             little_environment(&mut command)
                 .arg(script())
@@ -79,9 +108,9 @@ impl Heat {
                 .arg(&folder)
                 .args([port.to_string(), openstack.keystone_address().port().to_string()])
                 .args([database.url(), vhost.transport_url()]);
-            ServerProcess::spawn(&format!("heat-{part}"), command, Signal::SIGKILL)
+            ServerProcess::spawn(name, command, Signal::SIGKILL)
         };
-        let mut processes = [spawn("engine")?, spawn("api")?];
+        let mut processes = [spawn(ENGINE, "engine")?, spawn("heat-api", "api")?];
         // A request that comes before the engine listens is lost, and its client waits for a minute.
         processes[0]
             .wait_ready(START_WITHIN, async || {

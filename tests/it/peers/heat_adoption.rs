@@ -8,6 +8,7 @@ mod likeness;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use magnum_tests::heat::Heat;
 use magnum_tests::heat_cloud;
 use magnum_tests::heat_deployment::HeatDeployment;
 use magnum_tests::heat_magnum::HeatMagnum;
@@ -33,6 +34,7 @@ const SINCE_23: &str = "a column of Magnum 23, empty in rows of 22; empty and no
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_of_magnum_22_in_heat_go_on_here_and_new_ones_are_made_alike() -> Result<()> {
+    let _turn = Heat::turn().await?;
     let mut python = HeatMagnum::start().await?;
     let cloud = python.cloud;
     let owner = cloud.person().await?;

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use magnum_tests::heat::Heat;
 use magnum_tests::heat_cloud;
 use magnum_tests::heat_deployment::HeatDeployment;
 use magnum_tests::heat_stacks::Stacks;
@@ -79,6 +80,7 @@ async fn stacks_known(stacks: &Stacks, rest: &Rest, cluster: &str) -> Result<Vec
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stack_that_an_interrupted_attempt_has_made_is_gone_on_with() -> Result<()> {
+    let _turn = Heat::turn().await?;
     let mut heated = HeatDeployment::start().await?;
     heated.deployment.set("conductor", "operation_lease", 3);
     heated.deployment.set("conductor", "operation_retry_initial", 0.2);

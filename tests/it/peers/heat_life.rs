@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use magnum_db::Database;
+use magnum_tests::heat::Heat;
 use magnum_tests::heat_deployment::HeatDeployment;
 use magnum_tests::heat_stacks::{Stack, Stacks};
 use magnum_tests::keystone_people::Person;
@@ -95,6 +96,7 @@ impl Tenant {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_makes_changes_and_deletes_a_cluster_of_magnum_22s_heat_driver() -> Result<()> {
+    let _turn = Heat::turn().await?;
     let mut tenant = Tenant::new().await?;
     let uuid = create(&mut tenant).await?;
     let ca = tenant.run(&format!("ca show {uuid}")).await?;
