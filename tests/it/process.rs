@@ -14,6 +14,7 @@
 //! | `stop_during_start` | a service ends at once when it is told to, whatever it waits for while it starts |
 //! | `storms` | hundreds of requests survive killed conductors, restarted brokers and databases |
 //! | `change_storm` | so do clusters that go through every kind of operation meanwhile |
+//! | `promotion` | a standby of PostgreSQL is promoted, and nothing is lost |
 //! | `database_outage` | without its database a conductor takes no message and loses none |
 //! | `long_calls` | a caller that asks for signs of life gets them as long as its operation takes |
 //! | `disabled_drivers` | a driver that was disabled builds nothing new and operates what it built |
@@ -68,6 +69,7 @@ mod node_choice;
 mod notification_drivers;
 mod notifications;
 mod outages;
+mod promotion;
 mod python_driver;
 mod python_environments;
 mod python_host;

@@ -6,6 +6,7 @@
 //! | slow | reach the upstream | carry bytes, each piece of them later |
 //! | cut | are closed at once | were closed when the line was cut |
 //! | stalled | are accepted, carry nothing | stay open, carry nothing: a dead network that nobody reported |
+//! | forwarding after [`ChaosProxy::redirect`] | reach the new upstream | were closed: an address that has moved in order |
 //! | forwarding after [`ChaosProxy::forget`] | reach the upstream | stay open, and swallow what they are given, for ever: an address that has moved |
 //!
 //! The address stays the same in all states. Bytes already handed to the kernel when the line is cut may
@@ -37,6 +38,8 @@ struct State {
     line: Line,
     /// How often connections were forgotten. One that is older than the last time is dead.
     forgotten: u64,
+    /// Where new connections lead.
+    upstream: SocketAddr,
 }
 
 impl State {
@@ -99,6 +102,7 @@ impl ChaosProxy {
         let (sender, state) = watch::channel(State {
             line: Line::Forwarding,
             forgotten: 0,
+            upstream,
         });
         let snip = Arc::new(Snip::default());
         let shared = Arc::clone(&snip);
@@ -108,13 +112,7 @@ impl ChaosProxy {
             while let Ok((client, _)) = listener.accept().await {
                 counter.accepted.fetch_add(1, Ordering::Relaxed);
                 let counts = Arc::clone(&counter);
-                tokio::spawn(carry(
-                    client,
-                    upstream,
-                    state.clone(),
-                    Arc::clone(&shared),
-                    counts,
-                ));
+                tokio::spawn(carry(client, state.clone(), Arc::clone(&shared), counts));
             }
         });
         Ok(Self {
@@ -174,6 +172,14 @@ impl ChaosProxy {
         });
     }
 
+    /// Forwards new connections to another upstream, and closes those that are open.
+    pub fn redirect(&self, upstream: SocketAddr) {
+        self.state.send_modify(|state| {
+            state.line = Line::Forwarding;
+            state.upstream = upstream;
+        });
+    }
+
     /// Has the next `times` pieces in which a client sends `words` arrive, and closes their connections before the answer.
     pub fn cut_after(&self, words: &'static [u8], times: usize) {
         *self.snip.after.lock().unwrap_or_else(PoisonError::into_inner) = Some((words, times));
@@ -199,7 +205,6 @@ impl Drop for ChaosProxy {
 /// Carries one connection until an end closes it or the line is cut. Returning closes both sockets.
 async fn carry(
     mut client: TcpStream,
-    upstream: SocketAddr,
     mut state: watch::Receiver<State>,
     snip: Arc<Snip>,
     counts: Arc<Counts>,
@@ -208,7 +213,10 @@ async fn carry(
     if state.wait_for(|state| !state.is_stalled()).await.is_err() || state.borrow().is_cut() {
         return;
     }
-    let born = state.borrow().forgotten;
+    let (born, upstream) = {
+        let state = state.borrow();
+        (state.forgotten, state.upstream)
+    };
     let Ok(mut server) = TcpStream::connect(upstream).await else {
         return;
     };
@@ -221,13 +229,17 @@ async fn carry(
         tokio::select! {
             // First of all: what a stalled line holds does not slip through when it is forgotten.
             biased;
-            _ = watched.wait_for(|state| state.is_cut() || state.forgotten > born) => {}
+            _ = watched.wait_for(|state| state.is_cut() || state.upstream != upstream || state.forgotten > born) => {}
             () = copy(from_client, to_server, state.clone(), Some(&snip), &counts) => return,
             () = copy(from_server, to_client, state.clone(), None, &counts) => return,
         }
     }
     counts.broken.fetch_add(1, Ordering::Relaxed);
-    if state.borrow().is_cut() {
+    let is_closed = {
+        let state = state.borrow();
+        state.is_cut() || state.upstream != upstream
+    };
+    if is_closed {
         return;
     }
     drop(server);

@@ -88,6 +88,15 @@ impl TestDatabase {
         })
     }
 
+    /// The same database, reached at another address.
+    #[must_use]
+    pub fn at(&self, address: SocketAddr) -> Self {
+        Self {
+            place: Place::Server(address),
+            ..self.clone()
+        }
+    }
+
     /// A new empty database on this server.
     pub async fn on_postgres(server: &postgres::Postgres) -> Result<Self> {
         let name = new_name();

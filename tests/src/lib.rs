@@ -8,7 +8,7 @@
 //! | module | topic |
 //! |---|---|
 //! | [`run_dir`], [`sweep`] | where a run keeps its files; nothing outlives the run, however it ends |
-//! | [`server`], [`ports`], [`wait`] | starting, stopping and waiting for a server process |
+//! | [`server`], [`ports`], [`system_user`], [`wait`] | starting, stopping and waiting for a server process |
 //! | [`rabbitmq`], [`management`], [`certificates`] | the broker; vhosts, queues as the broker sees them; TLS |
 //! | [`openstack`], [`keystone_people`] | Keystone and Barbican; people and tokens of a test's own |
 //! | [`memcached`] | a cache of tokens |
@@ -17,6 +17,8 @@
 //! | [`heat_cloud`], [`etcd_discovery`] | everything that a Heat driver asks when it makes a cluster |
 //! | [`recorded_cloud`] | a stand-in for the cloud of the recorded requests |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
+//! | [`postgres_pair`] | a cluster of servers, any of which may be killed |
+//! | [`client_stream`] | clients that never end, with what they were told, for the checker |
 //! | [`row_lock`] | rows that somebody holds |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
 //! | [`http_trap`] | a line that loses the one HTTP exchange that a test names |
@@ -54,6 +56,7 @@ pub mod capi_deployment;
 pub mod certificates;
 pub mod chaos_proxy;
 pub mod checker;
+pub mod client_stream;
 pub mod cloud_services;
 pub mod collector;
 pub mod databases;
@@ -88,6 +91,7 @@ pub mod plugin_requests;
 pub mod plugin_world;
 pub mod ports;
 pub mod postgres;
+pub mod postgres_pair;
 pub mod probe;
 pub mod process;
 pub mod python_magnum;
@@ -102,6 +106,7 @@ pub mod server;
 pub mod shim;
 pub mod statements;
 pub mod sweep;
+pub mod system_user;
 pub mod tls_front;
 pub mod trustee_domain;
 pub mod wait;

@@ -7,19 +7,20 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use diesel::connection::SimpleConnection as _;
-use diesel::{Connection as _, PgConnection};
+use diesel::prelude::*;
+use diesel::sql_types::Text;
 use nix::sys::signal::Signal;
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::fake_clock::FakeClock;
 use crate::ports::free_port;
 use crate::run_dir::run_dir;
-use crate::server::ServerProcess;
+use crate::server::{ServerProcess, signal_group};
+use crate::system_user::SystemUser;
 
 /// Administrator, and the only user.
 pub const USER: &str = "magnum";
@@ -27,7 +28,7 @@ pub const USER: &str = "magnum";
 pub const PASSWORD: &str = "postgres-secret";
 
 const PACKAGES: &str = "/usr/lib/postgresql";
-const SYSTEM_USER: &str = "postgres";
+const SYSTEM_USER: SystemUser = SystemUser("postgres");
 const START_WITHIN: Duration = Duration::from_secs(60);
 
 /// One server.
@@ -62,6 +63,17 @@ impl Postgres {
         let programs = newest_programs()?;
         let creator = programs.clone();
         let folder = tokio::task::spawn_blocking(move || create_data(&creator)).await??;
+        Self::on(programs, folder, clock).await
+    }
+
+    /// A standby of this server, which streams from it and calls itself `name`.
+    pub async fn standby(&self, name: &str) -> Result<Self> {
+        let (programs, primary, name) = (self.programs.clone(), self.port, name.to_owned());
+        let folder = tokio::task::spawn_blocking(move || copy_data(&programs, primary, &name)).await??;
+        Self::on(self.programs.clone(), folder, self.clock.as_ref()).await
+    }
+
+    async fn on(programs: PathBuf, folder: PathBuf, clock: Option<&FakeClock>) -> Result<Self> {
         let name = run_dir()?.unique("postgres-server");
         let mut last = None;
         for _ in 0..3 {
@@ -91,8 +103,8 @@ impl Postgres {
         ensure!(slot.is_none(), "{} runs already", self.name);
         let program = self.programs.join("postgres");
         let mut command = match &self.clock {
-            Some(clock) => unprivileged_command(&clock.command(&program)),
-            None => unprivileged(&program),
+            Some(clock) => SYSTEM_USER.change(&clock.command(&program)),
+            None => SYSTEM_USER.command(&program),
         };
         command
             .current_dir(&self.folder)
@@ -128,15 +140,33 @@ impl Postgres {
         }
     }
 
-    /// `kill -9`.
+    /// `kill -9` of all its processes.
     pub async fn kill(&self) -> Result<()> {
         let Some(process) = self.process.lock().await.take() else {
             return Ok(());
         };
+        kill_backends(process.pid());
         process.kill().await?;
         // The lock names a process that is gone; its number may be taken by then, and the server would
         // refuse to start.
         fs::remove_file(self.folder.join("data/postmaster.pid")).ok();
+        Ok(())
+    }
+
+    /// Makes a standby a primary; when this returns, it takes writes.
+    pub async fn promote(&self) -> Result<()> {
+        let mut command = SYSTEM_USER.command(&self.programs.join("pg_ctl"));
+        command
+            .current_dir(&self.folder)
+            .args(["promote", "-w", "-D"])
+            .arg(self.folder.join("data"));
+        let output = tokio::task::spawn_blocking(move || command.output()).await??;
+        ensure!(
+            output.status.success(),
+            "pg_ctl promote:\n{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
         Ok(())
     }
 
@@ -169,6 +199,34 @@ impl Postgres {
     }
 }
 
+impl Postgres {
+    /// Asks as administrator for the values of one text column.
+    pub async fn ask(&self, sql: &str) -> Result<Vec<String>> {
+        #[derive(QueryableByName)]
+        struct Answer {
+            #[diesel(sql_type = Text)]
+            value: String,
+        }
+        let url = format!("postgres://{USER}:{PASSWORD}@{}/postgres", self.address());
+        let sql = format!("SELECT CAST(value AS text) AS value FROM ({sql}) AS asked (value)");
+        tokio::task::spawn_blocking(move || {
+            let mut connection = PgConnection::establish(&url)?;
+            let answers: Vec<Answer> = diesel::sql_query(sql).load(&mut connection)?;
+            Ok(answers.into_iter().map(|answer| answer.value).collect())
+        })
+        .await?
+    }
+
+    /// `kill -9`, and its data are gone.
+    pub(crate) fn discard(&mut self) {
+        if let Some(process) = self.process.get_mut() {
+            kill_backends(process.pid());
+            process.kill_now();
+        }
+        fs::remove_dir_all(self.folder.join("data")).ok();
+    }
+}
+
 fn newest_programs() -> Result<PathBuf> {
     let missing = || {
         format!("PostgreSQL is not installed (no {PACKAGES}/*/bin/postgres); tests/run installs postgresql")
@@ -188,20 +246,19 @@ fn newest_programs() -> Result<PathBuf> {
     versions.pop().map(|(_, programs)| programs).with_context(missing)
 }
 
-fn create_data(programs: &Path) -> Result<PathBuf> {
-    let run = run_dir()?;
-    let inside = run.folder("postgres")?;
-    let folder = if may_enter(&inside) {
-        inside
-    } else {
-        run.outside_folder("postgres")?
-    };
-    if nix::unistd::geteuid().is_root() {
-        let user = nix::unistd::User::from_name(SYSTEM_USER)?
-            .context("there is no user postgres, although its package is installed")?;
-        std::os::unix::fs::chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
+/// Kills the processes that a server has started: each of them leads a group of its own.
+fn kill_backends(server: u32) {
+    let children = fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap_or_default();
+    for child in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
+        signal_group(child, Signal::SIGKILL);
     }
-    let output = unprivileged(&programs.join("initdb"))
+}
+
+/// What a new server begins with.
+fn create_data(programs: &Path) -> Result<PathBuf> {
+    let folder = SYSTEM_USER.folder("postgres")?;
+    let output = SYSTEM_USER
+        .command(&programs.join("initdb"))
         .current_dir(&folder)
         .arg("-D")
         .arg(folder.join("data"))
@@ -225,36 +282,31 @@ fn create_data(programs: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Whether the server's user can enter a folder: every folder on the way must let it pass.
-fn may_enter(folder: &Path) -> bool {
-    unprivileged(Path::new("test"))
-        .arg("-x")
-        .arg(folder)
-        .current_dir("/")
-        .status()
-        .is_ok_and(|status| status.success())
-}
-
-/// A command that runs as the package's user when we are root, and as ourselves otherwise.
-fn unprivileged(program: &Path) -> Command {
-    unprivileged_command(&Command::new(program))
-}
-
-fn unprivileged_command(wanted: &Command) -> Command {
-    if !nix::unistd::geteuid().is_root() {
-        let mut command = Command::new(wanted.get_program());
-        command.args(wanted.get_args());
-        return command;
-    }
-    let mut command = Command::new("setpriv");
-    command
+/// A standby's data: a copy of the primary's that goes on with its stream.
+fn copy_data(programs: &Path, primary: u16, name: &str) -> Result<PathBuf> {
+    let folder = SYSTEM_USER.folder("postgres")?;
+    let output = SYSTEM_USER
+        .command(&programs.join("pg_basebackup"))
+        .current_dir(&folder)
+        .arg("-D")
+        .arg(folder.join("data"))
         .args([
-            &format!("--reuid={SYSTEM_USER}"),
-            &format!("--regid={SYSTEM_USER}"),
-            "--init-groups",
-            "--",
+            "--write-recovery-conf",
+            "--wal-method=stream",
+            "--checkpoint=fast",
+            "--no-sync",
         ])
-        .arg(wanted.get_program())
-        .args(wanted.get_args());
-    command
+        .args([
+            "--dbname",
+            &format!("host=127.0.0.1 port={primary} user={USER} application_name={name}"),
+        ])
+        .output()
+        .context("run pg_basebackup")?;
+    ensure!(
+        output.status.success(),
+        "pg_basebackup failed:\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(folder)
 }

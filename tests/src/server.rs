@@ -104,6 +104,13 @@ impl ServerProcess {
         self.end(Signal::SIGKILL, Duration::from_secs(10)).await
     }
 
+    /// `kill -9` of the whole process group, without waiting for anything else: for what ends with its owner.
+    pub fn kill_now(&mut self) {
+        signal_group(self.child.id(), Signal::SIGKILL);
+        self.child.wait().ok();
+        fs::remove_file(&self.pid_file).ok();
+    }
+
     async fn end(mut self, signal: Signal, within: Duration) -> Result<ExitStatus> {
         signal_group(self.child.id(), signal);
         let name = self.name.clone();
