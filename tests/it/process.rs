@@ -14,6 +14,7 @@
 //! | `stop_during_start` | a service ends at once when it is told to, whatever it waits for while it starts |
 //! | `storms` | hundreds of requests survive killed conductors, restarted brokers and databases |
 //! | `change_storm` | so do clusters that go through every kind of operation meanwhile |
+//! | `broker_cluster` | three brokers with quorum queues: any may be killed |
 //! | `promotion` | a standby of PostgreSQL is promoted, and nothing is lost |
 //! | `database_outage` | without its database a conductor takes no message and loses none |
 //! | `long_calls` | a caller that asks for signs of life gets them as long as its operation takes |
@@ -46,6 +47,7 @@
 mod bad_input;
 mod barbican_outages;
 mod bounds;
+mod broker_cluster;
 mod cannot_run;
 mod change_storm;
 mod conductor_process;

@@ -17,7 +17,7 @@
 //! | [`heat_cloud`], [`etcd_discovery`] | everything that a Heat driver asks when it makes a cluster |
 //! | [`recorded_cloud`] | a stand-in for the cloud of the recorded requests |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
-//! | [`postgres_pair`] | a cluster of servers, any of which may be killed |
+//! | [`rabbitmq_cluster`], [`postgres_pair`] | clusters of servers, any of which may be killed |
 //! | [`client_stream`] | clients that never end, with what they were told, for the checker |
 //! | [`row_lock`] | rows that somebody holds |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
@@ -97,6 +97,7 @@ pub mod process;
 pub mod python_magnum;
 pub mod python_plugin;
 pub mod rabbitmq;
+pub mod rabbitmq_cluster;
 pub mod raw_rpc;
 pub mod recorded_cloud;
 pub mod rest;

@@ -6,7 +6,7 @@
 //! command, and it shows queues with their arguments as the broker knows them.
 //!
 //! The node keeps its ports and data across [`Rabbitmq::stop`] and [`Rabbitmq::start`], so clients that
-//! reconnect meet the same durable and quorum queues. It does not form clusters.
+//! reconnect meet the same durable and quorum queues. Several form a cluster in [`crate::rabbitmq_cluster`].
 
 use std::fs;
 use std::net::SocketAddr;
@@ -45,7 +45,18 @@ pub struct Rabbitmq {
     management_port: u16,
     epmd_port: u16,
     distribution_port: u16,
+    /// Where its cookie is.
+    home: PathBuf,
+    /// Of a member of a cluster: what its configuration has besides. Its epmd is the cluster's.
+    member: Option<String>,
     processes: Mutex<Processes>,
+}
+
+/// What the members of a cluster share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) epmd_port: u16,
+    pub(crate) home: PathBuf,
 }
 
 #[derive(Debug, Default)]
@@ -122,6 +133,34 @@ impl Rabbitmq {
         )
     }
 
+    /// A node that becomes a member of a cluster; not started.
+    pub(crate) fn member(shared: &Shared) -> Result<Self> {
+        let mut node = Self::prepare(None, "rabbitmq_management")?;
+        node.epmd_port = shared.epmd_port;
+        node.home.clone_from(&shared.home);
+        Ok(node)
+    }
+
+    /// The members of its cluster, as lines of its configuration.
+    pub(crate) fn set_members(&mut self, options: &str) -> Result<()> {
+        self.member = Some(options.to_owned());
+        fs::write(self.folder.join("rabbitmq.conf"), self.configuration())?;
+        Ok(())
+    }
+
+    /// `kill -9`, and its data are gone.
+    pub(crate) fn discard(&mut self) {
+        if let Some(node) = &mut self.processes.get_mut().node {
+            node.kill_now();
+        }
+        fs::remove_dir_all(&self.folder).ok();
+    }
+
+    /// Its name among the nodes of a cluster.
+    pub fn node_name(&self) -> String {
+        format!("{}@localhost", self.name)
+    }
+
     fn prepare(tls: Option<String>, plugins: &str) -> Result<Self> {
         let run = run_dir()?;
         let folder = run.folder("rabbitmq")?;
@@ -139,6 +178,8 @@ impl Rabbitmq {
             management_port: free_port()?,
             epmd_port: free_port()?,
             distribution_port: free_port()?,
+            home: folder.join("home"),
+            member: None,
             folder,
             processes: Mutex::default(),
         };
@@ -165,7 +206,8 @@ impl Rabbitmq {
              log.file = false\n\
              disk_free_limit.absolute = 50MB\n\
              raft.wal_max_size_bytes = 32000000\n\
-             {tls}",
+             {tls}{member}",
+            member = self.member.as_deref().unwrap_or_default(),
             amqp = self.amqp_port,
             management = self.management_port,
         )
@@ -175,14 +217,8 @@ impl Rabbitmq {
     pub async fn start(&self) -> Result<()> {
         let mut processes = self.processes.lock().await;
         ensure!(processes.node.is_none(), "{} runs already", self.name);
-        if processes.epmd.is_none() {
-            let mut epmd = Command::new("epmd");
-            epmd.args(["-port", &self.epmd_port.to_string(), "-address", "127.0.0.1"]);
-            processes.epmd = Some(ServerProcess::spawn(
-                &format!("{}-epmd", self.name),
-                epmd,
-                Signal::SIGTERM,
-            )?);
+        if processes.epmd.is_none() && self.member.is_none() {
+            processes.epmd = Some(spawn_epmd(&self.name, self.epmd_port)?);
         }
         let mut node = ServerProcess::spawn(&self.name, self.command(), Signal::SIGTERM)?;
         let management = self.management();
@@ -200,9 +236,7 @@ impl Rabbitmq {
     /// Runs `rabbitmqctl`, an Erlang machine of its own, which takes seconds. Returns what it printed.
     pub async fn control(&self, args: &[&str]) -> Result<String> {
         let mut command = self.environment(CONTROL);
-        command
-            .args(["-q", "-n", &format!("{}@localhost", self.name)])
-            .args(args);
+        command.args(["-q", "-n", &self.node_name()]).args(args);
         let output = tokio::task::spawn_blocking(move || command.output()).await?;
         let output = output.context("run rabbitmqctl")?;
         ensure!(
@@ -246,9 +280,9 @@ impl Rabbitmq {
                 std::env::var_os("PATH").unwrap_or_else(|| "/usr/sbin:/usr/bin:/sbin:/bin".into()),
             )
             .env("LANG", "C.UTF-8")
-            .env("HOME", folder.join("home"))
+            .env("HOME", &self.home)
             .env("ERL_EPMD_PORT", self.epmd_port.to_string())
-            .env("RABBITMQ_NODENAME", format!("{}@localhost", self.name))
+            .env("RABBITMQ_NODENAME", self.node_name())
             .env("RABBITMQ_DIST_PORT", self.distribution_port.to_string())
             .env("RABBITMQ_CONF_ENV_FILE", folder.join("env.conf"))
             .env("RABBITMQ_CONFIG_FILE", folder.join("rabbitmq.conf"))
@@ -313,9 +347,17 @@ impl Rabbitmq {
         Ok(Vhost {
             name,
             address: self.address(),
+            others: Vec::new(),
             management,
         })
     }
+}
+
+/// The name server of Erlang nodes, on loopback and a port of its own: the machine's is not touched.
+pub(crate) fn spawn_epmd(name: &str, port: u16) -> Result<ServerProcess> {
+    let mut epmd = Command::new("epmd");
+    epmd.args(["-port", &port.to_string(), "-address", "127.0.0.1"]);
+    ServerProcess::spawn(&format!("{name}-epmd"), epmd, Signal::SIGTERM)
 }
 
 /// A new vhost of the shared node.
@@ -330,13 +372,30 @@ pub struct Vhost {
     pub name: String,
     /// Where its node speaks AMQP.
     pub address: SocketAddr,
+    /// Where the other nodes of its cluster do.
+    others: Vec<SocketAddr>,
     management: Management,
 }
 
 impl Vhost {
     /// oslo.messaging's URL of this vhost.
     pub fn transport_url(&self) -> String {
-        self.transport_url_via(self.address)
+        let others = self
+            .others
+            .iter()
+            .map(|other| format!(",{USER}:{PASSWORD}@{other}"));
+        let others: String = others.collect();
+        format!(
+            "rabbit://{USER}:{PASSWORD}@{}{others}/{}",
+            self.address, self.name
+        )
+    }
+
+    /// The same vhost, which is on these nodes, too.
+    #[must_use]
+    pub fn with_others(mut self, others: Vec<SocketAddr>) -> Self {
+        self.others = others;
+        self
     }
 
     /// The same through another address, such as a [`crate::chaos_proxy::ChaosProxy`]'s.
