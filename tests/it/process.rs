@@ -15,6 +15,7 @@
 //! | `storms` | hundreds of requests survive killed conductors, restarted brokers and databases |
 //! | `change_storm` | so do clusters that go through every kind of operation meanwhile |
 //! | `broker_cluster` | three brokers with quorum queues: any may be killed |
+//! | `galera` | three database nodes, with one writer or several: any may be killed or paused; a quota holds |
 //! | `promotion` | a standby of PostgreSQL is promoted, and nothing is lost |
 //! | `database_outage` | without its database a conductor takes no message and loses none |
 //! | `long_calls` | a caller that asks for signs of life gets them as long as its operation takes |
@@ -59,6 +60,7 @@ mod driver_api;
 mod end_to_end;
 mod frozen_conductor;
 mod full_disk;
+mod galera;
 mod interop;
 mod key_pool;
 mod locked_rows;

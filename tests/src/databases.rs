@@ -11,7 +11,7 @@ use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, MysqlConnection, PgConnection, SqliteConnection};
 
 use crate::run_dir::run_dir;
-use crate::{mariadb, postgres};
+use crate::{galera, mariadb, postgres};
 
 /// The databases that the programs support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,6 +85,21 @@ impl TestDatabase {
             backend: Backend::Mariadb,
             name,
             place: Place::Server(server.address()),
+        })
+    }
+
+    /// A new empty database of a Galera cluster, reached at this address: a node's, or a balancer's.
+    pub async fn on_galera(address: SocketAddr) -> Result<Self> {
+        let name = new_name();
+        galera::execute(
+            address,
+            &format!("CREATE DATABASE IF NOT EXISTS {name} CHARACTER SET utf8mb4"),
+        )
+        .await?;
+        Ok(Self {
+            backend: Backend::Mariadb,
+            name,
+            place: Place::Server(address),
         })
     }
 

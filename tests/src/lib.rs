@@ -17,7 +17,7 @@
 //! | [`heat_cloud`], [`etcd_discovery`] | everything that a Heat driver asks when it makes a cluster |
 //! | [`recorded_cloud`] | a stand-in for the cloud of the recorded requests |
 //! | [`databases`], [`mariadb`], [`postgres`] | one database per test on each of the three backends |
-//! | [`rabbitmq_cluster`], [`postgres_pair`] | clusters of servers, any of which may be killed |
+//! | [`rabbitmq_cluster`], [`galera`], [`galera_front`], [`postgres_pair`], [`haproxy`] | clusters of servers, any of which may be killed; what stands before them |
 //! | [`client_stream`] | clients that never end, with what they were told, for the checker |
 //! | [`row_lock`] | rows that somebody holds |
 //! | [`chaos_proxy`] | a line that can be cut, refused and stalled |
@@ -69,6 +69,9 @@ pub mod files;
 pub mod full_disk;
 pub mod fuzz;
 pub mod fuzz_seeds;
+pub mod galera;
+pub mod galera_front;
+pub mod haproxy;
 pub mod heat;
 pub mod heat_cloud;
 pub mod heat_deployment;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use magnum_tests::certificates::Authority;
 use magnum_tests::deployment::{Api, Deployment};
+use magnum_tests::haproxy;
 use magnum_tests::oslo_peer::python;
 use magnum_tests::ports::free_port;
 use magnum_tests::process::{Launch, Program, Ready, built};
@@ -149,33 +150,25 @@ async fn systemds_own_launcher_passes_a_socket_that_is_served() -> Result<()> {
 }
 
 /// The sample of `deploy/haproxy`, for these servers: with TLS on one port, without it on another.
-fn haproxy(authority: &Authority, [port, plain]: [u16; 2], servers: &[&Api]) -> Result<Launch> {
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/haproxy/haproxy.cfg");
-    let folder = run_dir()?.folder("haproxy")?;
+fn balancer(authority: &Authority, [port, plain]: [u16; 2], servers: &[&Api]) -> Result<Launch> {
     let (signed, pem) = (
         authority.sign("haproxy", "IP:127.0.0.1")?,
-        folder.join("magnum.pem"),
+        run_dir()?.folder("haproxy")?.join("magnum.pem"),
     );
     let both = [signed.certificate, signed.key].map(std::fs::read_to_string);
     std::fs::write(&pem, both.into_iter().collect::<Result<String, _>>()?)?;
-    let mut text = std::fs::read_to_string(sample)?;
-    for (sampled, ours) in [
-        (
-            "bind :9511 ssl crt /etc/haproxy/magnum.pem",
-            format!(
-                "bind 127.0.0.1:{port} ssl crt {}\n    bind 127.0.0.1:{plain}",
-                pem.display()
-            ),
-        ),
-        ("inter 2s", "inter 200ms".to_owned()),
-        (
-            "timeout http-request 10s",
-            "timeout http-request 500ms".to_owned(),
-        ),
-    ] {
-        ensure!(text.contains(sampled), "the sample has no {sampled:?}");
-        text = text.replace(sampled, &ours);
-    }
+    let bind = format!(
+        "bind 127.0.0.1:{port} ssl crt {}\n    bind 127.0.0.1:{plain}",
+        pem.display()
+    );
+    let mut text = haproxy::with(
+        haproxy::sample("haproxy.cfg")?,
+        &[
+            ("bind :9511 ssl crt /etc/haproxy/magnum.pem", bind.as_str()),
+            ("inter 2s", "inter 200ms"),
+            ("timeout http-request 10s", "timeout http-request 500ms"),
+        ],
+    )?;
     for (number, api) in servers.iter().enumerate() {
         let address = api
             .rest
@@ -183,18 +176,9 @@ fn haproxy(authority: &Authority, [port, plain]: [u16; 2], servers: &[&Api]) -> 
             .trim_start_matches("http://")
             .trim_end_matches("/v1");
         let sampled = format!("10.0.0.1{}:9511", number + 1);
-        ensure!(text.contains(&sampled), "the sample has no {sampled}");
-        text = text.replace(&sampled, address);
+        text = haproxy::with(text, &[(sampled.as_str(), address)])?;
     }
-    let file = folder.join("haproxy.cfg");
-    std::fs::write(&file, text)?;
-    let program = ["/usr/sbin/haproxy", "/usr/local/sbin/haproxy"]
-        .into_iter()
-        .find(|path| Path::new(path).exists())
-        .context("haproxy is not installed (tests/run --check says what is missing)")?;
-    Ok(Launch::command("haproxy", Command::new(program))
-        .args(["-db".as_ref(), "-f".as_ref(), file.as_os_str()])
-        .ready_when(Ready::Http(format!("http://127.0.0.1:{plain}/"))))
+    haproxy::launch(&text, Ready::Http(format!("http://127.0.0.1:{plain}/")))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -203,7 +187,7 @@ async fn haproxy_speaks_tls_and_does_not_wait_for_half_a_request() -> Result<()>
     deployment.set("oslo_middleware", "enable_proxy_headers_parsing", true);
     let (api, other) = (deployment.api().await?, deployment.api().await?);
     let (authority, ports) = (Authority::new()?, [free_port()?, free_port()?]);
-    let proxy: Program = haproxy(&authority, ports, &[&api, &other])?.start().await?;
+    let proxy: Program = balancer(&authority, ports, &[&api, &other])?.start().await?;
     let [port, plain] = ports;
     let seen = tls::ask(&authority, port).await?;
     ensure!(seen.contains(&format!("https://127.0.0.1:{port}/v1/")), "{seen}");
@@ -225,7 +209,7 @@ async fn an_api_behind_haproxy_stops_under_load_and_no_request_fails() -> Result
     deployment.set("api", "shutdown_delay", 3);
     let (mut first, second) = (deployment.api().await?, deployment.api().await?);
     let ports = [free_port()?, free_port()?];
-    let proxy: Program = haproxy(&Authority::new()?, ports, &[&first, &second])?
+    let proxy: Program = balancer(&Authority::new()?, ports, &[&first, &second])?
         .start()
         .await?;
     let base = format!("http://127.0.0.1:{}", ports[1]);

@@ -1,0 +1,139 @@
+//! Three MariaDB nodes that replicate with Galera, any of which may be killed or paused while requests go on: with one
+//! writer behind HAProxy, and with several, each program at a node of its own. Nothing that was confirmed is lost, nothing is
+//! done twice.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use magnum_tests::client_stream::{self, ClientStream};
+use magnum_tests::deployment::{Api, Deployment};
+use magnum_tests::galera::Galera;
+use magnum_tests::galera_front::GaleraFront;
+use magnum_tests::process::Program;
+use magnum_tests::{TestDatabase, rabbitmq};
+
+const CLIENTS: usize = 4;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_one_writer_may_be_killed_and_paused() -> Result<()> {
+    let cluster = Arc::new(Galera::start().await?);
+    let front = GaleraFront::start(&cluster).await?;
+    let database = TestDatabase::on_galera(front.address()).await?;
+    let mut deployment = Deployment::on(database, rabbitmq::vhost().await?).await?;
+    client_stream::prepare(&mut deployment);
+    let _conductors = [
+        deployment.conductor("one").await?,
+        deployment.conductor("two").await?,
+    ];
+    let api = deployment.api().await?;
+    let stream = ClientStream::default();
+    let kills = async {
+        let (begun, mut kills) = (Instant::now(), 0);
+        loop {
+            stream.goes_on(10).await?;
+            let writer = cluster.behind(front.address()).await?;
+            cluster.kill(writer).await?;
+            stream.goes_on(12).await?;
+            cluster.restart(writer).await?;
+
+            let writer = cluster.behind(front.address()).await?;
+            cluster.pause(writer).await?;
+            stream.goes_on(12).await?;
+            cluster.resume(writer).await?;
+            cluster.wait_healthy().await?;
+            kills += 2;
+            if client_stream::is_long_enough(begun)? {
+                break;
+            }
+        }
+        stream.goes_on(8).await?;
+        stream.stop();
+        Ok::<_, anyhow::Error>(kills)
+    };
+    let apis = [api.rest.clone()];
+    let (kills, ()) = futures::try_join!(kills, stream.run(&apis, CLIENTS))?;
+    let summary = stream.verdict(&deployment, &deployment.database).await?;
+    eprintln!("{kills} writers killed or paused: {summary:?}");
+    Ok(())
+}
+
+/// A program for each of the first nodes, which reaches the database there.
+struct Scene {
+    cluster: Galera,
+    deployment: Deployment,
+    conductors: Vec<Program>,
+    apis: Vec<Api>,
+}
+
+impl Scene {
+    async fn set(conductors: usize, apis: usize, options: &[(&str, &str, usize)]) -> Result<Self> {
+        let cluster = Galera::start().await?;
+        let database = TestDatabase::on_galera(cluster.address(0)).await?;
+        let mut deployment = Deployment::on(database, rabbitmq::vhost().await?).await?;
+        client_stream::prepare(&mut deployment);
+        // What another node has committed is there when it is read here.
+        deployment.set("database", "mysql_wsrep_sync_wait", 1);
+        for (section, option, value) in options {
+            deployment.set(section, option, value);
+        }
+        let mut scene = Self {
+            cluster,
+            deployment,
+            conductors: Vec::new(),
+            apis: Vec::new(),
+        };
+        for number in 0..conductors {
+            let url = scene.deployment.database.url_via(scene.cluster.address(number));
+            let name = format!("conductor-{number}");
+            let launch = scene
+                .deployment
+                .conductor_launch_with(&name, |config| config.set("database", "connection", url));
+            scene.conductors.push(launch.await?.start().await?);
+        }
+        for number in 0..apis {
+            let address = scene.cluster.address(number);
+            scene.deployment.connect_via(None, Some(address));
+            scene.apis.push(scene.deployment.api().await?);
+        }
+        Ok(scene)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_of_several_writers_may_be_killed_and_paused() -> Result<()> {
+    let scene = Scene::set(3, 3, &[]).await?;
+    let (cluster, stream) = (&scene.cluster, ClientStream::default());
+    let kills = async {
+        let (begun, mut kills) = (Instant::now(), 0);
+        loop {
+            for node in 0..cluster.size() {
+                stream.goes_on(6).await?;
+                cluster.kill(node).await?;
+                stream.goes_on(8).await?;
+                cluster.restart(node).await?;
+                kills += 1;
+            }
+            let node = kills % cluster.size();
+            cluster.pause(node).await?;
+            stream.goes_on(8).await?;
+            cluster.resume(node).await?;
+            cluster.wait_healthy().await?;
+            kills += 1;
+            if client_stream::is_long_enough(begun)? {
+                break;
+            }
+        }
+        stream.goes_on(8).await?;
+        stream.stop();
+        Ok::<_, anyhow::Error>(kills)
+    };
+    let apis: Vec<_> = scene.apis.iter().map(|api| api.rest.clone()).collect();
+    let (kills, ()) = futures::try_join!(kills, stream.run(&apis, CLIENTS))?;
+    let summary = stream
+        .verdict(&scene.deployment, &scene.deployment.database)
+        .await?;
+    eprintln!("{kills} nodes killed or paused: {summary:?}");
+    ensure!(scene.conductors.len() == 3);
+    Ok(())
+}
