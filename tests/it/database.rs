@@ -2,12 +2,14 @@
 //!
 //! | module | proves |
 //! |---|---|
+//! | `galera_conflicts` | what a node of Galera's has rolled back, and not said so, is not half committed |
 //! | `migrations` | what `magnum-db-manage upgrade` makes, adopts and refuses |
 //! | `operations_read` | what operators search for and what is stuck, the same on all of them |
 //! | `pool` | transactions, collisions, locks, outages |
 //! | `rows` | rows that real Magnum wrote are read field by field, and ours are the same bytes |
 //! | `silent_server` | a server that does not answer fails the work in time, threads come back, dead connections are replaced |
 
+mod galera_conflicts;
 mod migrations;
 mod operations_read;
 mod pool;

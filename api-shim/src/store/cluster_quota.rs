@@ -84,9 +84,10 @@ pub async fn reserve(
             return Ok(());
         }
         let project = project_id.to_owned();
-        database
-            .run(move |connection| write::insert_project(connection, &project))
-            .await?;
+        let made: Result<(), DbError> = database
+            .transaction(move |connection| write::insert_project(connection, &project))
+            .await;
+        made?;
     }
 }
 

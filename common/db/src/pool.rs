@@ -24,13 +24,14 @@
 mod manager;
 mod options;
 mod watch;
+mod whole;
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use diesel::connection::{Connection, TransactionManager};
+use diesel::connection::TransactionManager as _;
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 use tracing::Instrument as _;
@@ -38,6 +39,7 @@ use tracing::Instrument as _;
 use self::manager::{Manager, Pooled, QuietErrors, check_out};
 pub use self::options::PoolOptions;
 use self::watch::{Lost, Progress, watched};
+use self::whole::{Manage, begin};
 use super::connection::{AnyConnection, Backend};
 use super::error::DbError;
 use super::session::{self, Patience};
@@ -188,8 +190,11 @@ impl Database {
         T: Send + 'static,
         F: FnOnce(&mut AnyConnection) -> Result<T, DbError> + Send + 'static,
     {
-        self.on_connection(Patience::Full, move |pooled| work(&mut pooled.conn))
-            .await?
+        self.on_connection(Patience::Full, move |pooled| {
+            pooled.commit_each(true)?;
+            work(&mut pooled.conn)
+        })
+        .await?
     }
 
     /// Runs `work` in a transaction: committed when it returns `Ok`, rolled back when it returns `Err`. It runs again after a
@@ -314,20 +319,19 @@ fn in_transaction<T, E: From<DbError>>(
 ) -> Outcome<T, E> {
     pooled.trouble.conflict.store(false, Ordering::Relaxed);
     pooled.trouble.locked.store(false, Ordering::Relaxed);
-    if let Err(error) = begin(&mut pooled.conn) {
+    if let Err(error) = pooled.begin() {
         return pooled.failed(error);
     }
     match work(&mut pooled.conn) {
-        Ok(value) => match Manage::commit_transaction(&mut pooled.conn) {
+        Ok(value) => match pooled.commit() {
             Ok(()) => Outcome::Done(value),
             Err(error) => pooled.failed(error),
         },
         Err(error) => {
-            // What the server said decides, not what the closure made of it.
-            let conflict = pooled.trouble.conflict.load(Ordering::Relaxed);
-            if Manage::rollback_transaction(&mut pooled.conn).is_err() {
-                pooled.trouble.broken.store(true, Ordering::Relaxed);
-            }
+            // What the server said decides, or did not say, and not what the closure made of it.
+            let conflict = pooled.trouble.conflict.load(Ordering::Relaxed)
+                || pooled.is_whole().is_err_and(|error| DbError::is_conflict(&error));
+            pooled.roll_back();
             if pooled.trouble.locked.load(Ordering::Relaxed) {
                 Outcome::Locked(error)
             } else if conflict {
@@ -402,21 +406,6 @@ impl Pooled {
         } else {
             Outcome::Failed(error)
         }
-    }
-}
-
-type Manage = <AnyConnection as Connection>::TransactionManager;
-
-/// SQLite has to take the write lock now: a transaction that reads first and writes later can fail with
-/// "locked" at the write, whatever the busy timeout.
-fn begin(conn: &mut AnyConnection) -> diesel::QueryResult<()> {
-    match conn {
-        #[cfg(feature = "sqlite")]
-        AnyConnection::Sqlite(sqlite) => {
-            diesel::connection::AnsiTransactionManager::begin_transaction_sql(sqlite, "BEGIN IMMEDIATE")
-        }
-        #[cfg(any(feature = "mysql", feature = "postgres"))]
-        other => Manage::begin_transaction(other),
     }
 }
 

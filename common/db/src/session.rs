@@ -9,6 +9,8 @@
 //! | lock wait | `busy_timeout` | `innodb_lock_wait_timeout` | `lock_timeout` |
 //! | forgotten transaction | none (ends with its process) | `idle_transaction_timeout` (MariaDB) | `idle_in_transaction_session_timeout` |
 //!
+//! On a node of Galera's transactions are guarded, see `pool/whole.rs`.
+//!
 //! MySQL's own default isolation (repeatable read) is not used: its gap locks make inserts into the journal
 //! deadlock against claims, and its snapshots hide another conductor's commit from a compare-and-set.
 
@@ -133,6 +135,8 @@ pub(super) fn set_lock_wait(
 pub(super) struct Opened {
     pub(super) conn: AnyConnection,
     pub(super) socket: Option<Socket>,
+    /// Whether the server is a node of Galera's.
+    pub(super) is_galera: bool,
 }
 
 /// Opens one connection. Blocks, to a server for [`OPEN_TIMEOUT`] at most.
@@ -146,17 +150,26 @@ pub(super) fn open(url: &DatabaseUrl, options: &SessionOptions) -> Result<Opened
                 options,
             )?,
             socket: None,
+            is_galera: false,
         }),
         #[cfg(feature = "mysql")]
         DatabaseUrl::Mysql(server) => {
+            let mut is_galera = false;
             let (conn, socket) = socket::open::<_, DbError>(
                 &url.ports(),
                 OPEN_TIMEOUT,
                 || Ok(MysqlConnection::establish(server.to_mysql().expose())?),
-                |conn| set_up_mysql(conn, url.read_timeout(), options),
+                |conn| {
+                    set_up_mysql(conn, url.read_timeout(), options)?;
+                    is_galera = replicates_with_galera(conn)?;
+                    Ok(())
+                },
             )?;
-            let conn = AnyConnection::Mysql(conn);
-            Ok(Opened { conn, socket })
+            Ok(Opened {
+                conn: AnyConnection::Mysql(conn),
+                socket,
+                is_galera,
+            })
         }
         #[cfg(feature = "postgres")]
         DatabaseUrl::Postgres(server) => {
@@ -166,8 +179,11 @@ pub(super) fn open(url: &DatabaseUrl, options: &SessionOptions) -> Result<Opened
                 || Ok(PgConnection::establish(server.to_postgres().expose())?),
                 |conn| set_up_postgres(conn, options),
             )?;
-            let conn = AnyConnection::Postgres(conn);
-            Ok(Opened { conn, socket })
+            Ok(Opened {
+                conn: AnyConnection::Postgres(conn),
+                socket,
+                is_galera: false,
+            })
         }
         #[cfg(not(all(feature = "sqlite", feature = "mysql", feature = "postgres")))]
         _ => Err(super::url::UrlError(
@@ -300,6 +316,18 @@ fn set_up_mysql(
         diesel::sql_query(setting).execute(conn)?;
     }
     Ok(())
+}
+
+/// Whether the server is a node of Galera's. Others do not know the variable, or have it off.
+#[cfg(feature = "mysql")]
+fn replicates_with_galera(conn: &mut MysqlConnection) -> Result<bool, DbError> {
+    #[derive(QueryableByName)]
+    struct Variable {
+        #[diesel(sql_type = diesel::sql_types::Text, column_name = "Value")]
+        value: String,
+    }
+    let found: Vec<Variable> = diesel::sql_query("SHOW VARIABLES LIKE 'wsrep_on'").load(conn)?;
+    Ok(found.iter().any(|variable| variable.value == "ON"))
 }
 
 /// Whether the server cannot pass over rows that are locked (`SKIP LOCKED`), which is how operations are claimed. A version

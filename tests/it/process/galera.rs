@@ -1,17 +1,19 @@
 //! Three MariaDB nodes that replicate with Galera, any of which may be killed or paused while requests go on: with one
 //! writer behind HAProxy, and with several, each program at a node of its own. Nothing that was confirmed is lost, nothing is
-//! done twice.
+//! done twice. With several writers a quota holds, and what one API has confirmed is seen at another one.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use futures::future::try_join_all;
 use magnum_tests::client_stream::{self, ClientStream};
 use magnum_tests::deployment::{Api, Deployment};
 use magnum_tests::galera::Galera;
 use magnum_tests::galera_front::GaleraFront;
 use magnum_tests::process::Program;
 use magnum_tests::{TestDatabase, rabbitmq};
+use serde_json::json;
 
 const CLIENTS: usize = 4;
 
@@ -136,4 +138,48 @@ async fn any_of_several_writers_may_be_killed_and_paused() -> Result<()> {
     eprintln!("{kills} nodes killed or paused: {summary:?}");
     ensure!(scene.conductors.len() == 3);
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quota_holds_at_several_writers_and_what_is_confirmed_is_seen_everywhere() -> Result<()> {
+    const LIMIT: usize = 3;
+    const ROUNDS: usize = 8;
+    const REQUESTS: usize = 16;
+    let scene = Scene::set(1, 2, &[("quotas", "max_clusters_per_project", LIMIT)]).await?;
+    for round in 0..ROUNDS {
+        let project = format!("project-{round}");
+        let rests = [0, 1].map(|number| scene.apis[number].rest.as_somebody(&project, "somebody"));
+        let template = rests[0].create_template("small").await?;
+        let asking = (0..REQUESTS).map(async |number| {
+            let [here, there] = [0, 1].map(|further| &rests[(number + further) % 2]);
+            let answer = here
+                .ask_for_cluster(&template, &format!("c{number}"), json!({}))
+                .await?;
+            if answer.status.as_u16() != 202 {
+                ensure!(
+                    answer.status.as_u16() == 403 || answer.status.is_server_error(),
+                    "{answer:?}"
+                );
+                return Ok(0_usize);
+            }
+            let cluster = answer.body["uuid"].as_str().context("a uuid")?;
+            let seen = there.status(cluster).await?;
+            ensure!(
+                seen.is_some(),
+                "the other API does not know {cluster}, which was confirmed"
+            );
+            Ok(1)
+        });
+        let promised: usize = try_join_all(asking).await?.into_iter().sum();
+        ensure!(
+            promised <= LIMIT,
+            "round {round}: {promised} clusters, and {LIMIT} are allowed"
+        );
+        ensure!(promised > 0, "round {round}: nobody got a place");
+    }
+    scene
+        .deployment
+        .settled(std::time::Duration::from_secs(60))
+        .await
+        .map(drop)
 }

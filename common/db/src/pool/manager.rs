@@ -84,6 +84,10 @@ pub(super) struct Pooled {
     pub(super) in_use: bool,
     pub(super) last_used: Instant,
     pub(super) socket: Option<Socket>,
+    /// A node of Galera's; see [`super::whole`].
+    pub(super) is_galera: bool,
+    /// Whether a statement outside of a transaction commits by itself.
+    pub(super) commits_each: bool,
     patience: Patience,
     session: Arc<SessionOptions>,
 }
@@ -149,7 +153,11 @@ impl r2d2::ManageConnection for Manager {
     type Error = DbError;
 
     fn connect(&self) -> Result<Pooled, DbError> {
-        let Opened { mut conn, socket } = session::open(&self.url, &self.session)?;
+        let Opened {
+            mut conn,
+            socket,
+            is_galera,
+        } = session::open(&self.url, &self.session)?;
         let trouble = Arc::new(Trouble::default());
         conn.set_instrumentation(Watch(Arc::clone(&trouble)));
         Ok(Pooled {
@@ -158,6 +166,8 @@ impl r2d2::ManageConnection for Manager {
             in_use: false,
             last_used: Instant::now(),
             socket,
+            is_galera,
+            commits_each: true,
             patience: Patience::Full,
             session: Arc::clone(&self.session),
         })
