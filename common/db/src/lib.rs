@@ -37,6 +37,8 @@ pub mod write;
 pub use clock::{NowMs, now_ms, now_ms_expr, now_plus_ms_expr};
 pub use connection::{AnyConnection, Backend, MultiBackend};
 pub use error::DbError;
+#[cfg(feature = "test-support")]
+pub use pool::simulated;
 pub use pool::{Database, PoolOptions};
 pub use url::DatabaseUrl;
 

@@ -23,6 +23,8 @@
 
 mod manager;
 mod options;
+#[cfg(feature = "test-support")]
+pub mod simulated;
 mod watch;
 mod whole;
 
@@ -61,6 +63,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 #[derive(Clone)]
 pub struct Database {
     inner: Arc<Inner>,
+    #[cfg(feature = "test-support")]
+    seam: Option<Arc<dyn simulated::Seam>>,
 }
 
 struct Inner {
@@ -167,6 +171,8 @@ impl Database {
                     jitter: 0.5,
                 },
             }),
+            #[cfg(feature = "test-support")]
+            seam: None,
         }
     }
 
@@ -190,6 +196,10 @@ impl Database {
         T: Send + 'static,
         F: FnOnce(&mut AnyConnection) -> Result<T, DbError> + Send + 'static,
     {
+        #[cfg(feature = "test-support")]
+        if let Some(seam) = &self.seam {
+            return simulated::alone(seam, work).await;
+        }
         self.on_connection(Patience::Full, move |pooled| {
             pooled.commit_each(true)?;
             work(&mut pooled.conn)
@@ -234,18 +244,7 @@ impl Database {
     {
         let mut attempt = 1;
         loop {
-            let writer = match &self.inner.writer {
-                Some(writer) => Some(Arc::clone(writer).acquire_owned().await.map_err(|_| closed())?),
-                None => None,
-            };
-            let (returned, outcome) = self
-                .on_connection(patience, move |pooled| {
-                    // Held until the work is over, even when the caller has stopped waiting.
-                    let _writer = writer;
-                    let outcome = in_transaction(pooled, &mut work);
-                    (work, outcome)
-                })
-                .await?;
+            let (returned, outcome) = self.once(patience, work).await?;
             match outcome {
                 Outcome::Done(value) => return Ok(value),
                 Outcome::Failed(error) => return Err(error),
@@ -262,6 +261,30 @@ impl Database {
             tokio::time::sleep(self.inner.retry.delay_after(attempt)).await;
             attempt += 1;
         }
+    }
+
+    /// One run of a transaction's closure. Returns the closure, too: it may have to run again.
+    async fn once<T, E, F>(&self, patience: Patience, mut work: F) -> Result<(F, Outcome<T, E>), DbError>
+    where
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+        F: FnMut(&mut AnyConnection) -> Result<T, E> + Send + 'static,
+    {
+        #[cfg(feature = "test-support")]
+        if let Some(seam) = &self.seam {
+            return simulated::in_transaction(seam, patience, work).await;
+        }
+        let writer = match &self.inner.writer {
+            Some(writer) => Some(Arc::clone(writer).acquire_owned().await.map_err(|_| closed())?),
+            None => None,
+        };
+        self.on_connection(patience, move |pooled| {
+            // Held until the work is over, even when the caller has stopped waiting.
+            let _writer = writer;
+            let outcome = in_transaction(pooled, &mut work);
+            (work, outcome)
+        })
+        .await
     }
 
     async fn on_connection<T, F>(&self, patience: Patience, work: F) -> Result<T, DbError>
