@@ -12,6 +12,7 @@
 //! | `operations` | accepting, running, retrying, fencing, answering |
 //! | `query_counts` | many clusters cost as many statements as one |
 //! | `sealing` | what is sealed opens in its own row only; what an older release has sealed, and how it is brought to that |
+//! | `simulation` | on thousands of random schedules in virtual time, everything ends as promised |
 //! | `trusts` | users and trusts of clusters in the real Keystone: made once, removed whatever happens |
 //! | `utilisation_check` | who shows what a cluster uses, and that health does not suffer by it |
 
@@ -26,6 +27,8 @@ mod objects_rpc;
 mod operations;
 mod query_counts;
 mod sealing;
+#[cfg(feature = "simulation")]
+mod simulation;
 mod status_sync;
 mod trusts;
 mod utilisation_check;

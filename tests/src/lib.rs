@@ -31,6 +31,7 @@
 //! | [`fake_driver`] | a driver in this process that does what a test says |
 //! | [`deployment`], [`driver_record`], [`rest`] | all of it together, and its witnesses |
 //! | [`checker`] | decides from the outside whether a run kept what was promised |
+//! | `simulation` | the conductors' own code in virtual time, on schedules that a seed decides |
 //! | [`fuzz`], [`fuzz_seeds`] | what is fuzzed, for any fuzzer; what it begins with |
 //! | [`files`] | folders that a test copies |
 //! | [`full_disk`], [`no_processes`], [`fake_clock`] | a disk that is full, a host without room for processes, a clock that steps, on command |
@@ -108,6 +109,8 @@ pub mod row_lock;
 pub mod run_dir;
 pub mod server;
 pub mod shim;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 pub mod statements;
 pub mod sweep;
 pub mod system_user;

@@ -100,6 +100,19 @@ const HOW: &[(&str, How)] = &[
         "MAGNUM_TESTS_NEMESIS_ON=mysql tests/run --nemesis 60",
         As("MAGNUM_TESTS_NEMESIS_ON=mysql tests/run --nemesis 60 --check"),
     ),
+    // It is built anew, optimised, which takes minutes: that it can be asked for.
+    (
+        "tests/run --simulate 100000",
+        As("tests/run --simulate 100000 --check"),
+    ),
+    (
+        "tests/run --simulate 1 --seed 123456",
+        As("tests/run --simulate 1 --seed 123456 --check"),
+    ),
+    (
+        "MAGNUM_TESTS_SIMULATION_SEED=123456 tests/run --only simulation",
+        As("tests/run --only simulation --check && has_test simulation"),
+    ),
     // docs/benchmarks.md. They take minutes, and numbers of a busy machine say nothing: that they can be asked for.
     (
         "cargo run --profile dist -p magnum-tests --bin bench -- casts",
