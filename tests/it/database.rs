@@ -7,6 +7,7 @@
 //! | `operations_read` | what operators search for and what is stuck, the same on all of them |
 //! | `pool` | transactions, collisions, locks, outages |
 //! | `rows` | rows that real Magnum wrote are read field by field, and ours are the same bytes |
+//! | `seam` | work through a seam ends as the seam says: what simulations rely on |
 //! | `silent_server` | a server that does not answer fails the work in time, threads come back, dead connections are replaced |
 
 mod galera_conflicts;
@@ -14,4 +15,6 @@ mod migrations;
 mod operations_read;
 mod pool;
 mod rows;
+#[cfg(feature = "simulation")]
+mod seam;
 mod silent_server;
