@@ -144,7 +144,7 @@ impl Evidence<'_> {
         let Some(checker::history::RequestId::Message(id)) = &told.id else {
             return told.clone();
         };
-        // Whoever asks for what goes on in a cloud is answered before its end.
+        // Whoever asks for what goes on in a cloud is answered before its end, and by the cluster when the driver reports a failure.
         let operation = self
             .operations
             .iter()
@@ -152,7 +152,7 @@ impl Evidence<'_> {
         let goes_on = operation.is_some_and(|one| {
             let ends = self.record.calls.iter().filter(|call| call.operation == one.id);
             let mut ends = ends.filter_map(|call| call.end.as_ref());
-            ends.any(|end| end.outcome.ends_with("_IN_PROGRESS"))
+            ends.any(|end| end.outcome.ends_with("_IN_PROGRESS") || end.outcome.ends_with("_FAILED"))
         });
         if goes_on {
             return told.clone();
@@ -191,7 +191,7 @@ impl Evidence<'_> {
     /// What the checker does not know to be so, and is.
     fn is_excused(&self, history: &History, verdict: &Verdict) -> bool {
         if verdict.rule == Rule::Rows {
-            return self.was_never_begun(history, &verdict.about);
+            return self.was_never_called(history, &verdict.about);
         }
         let mut operations = history.operations.iter();
         let Some(operation) = operations.find(|one| one.id == verdict.about) else {
@@ -221,20 +221,32 @@ impl Evidence<'_> {
         }
     }
 
-    /// A cluster shows the failure of an operation whose driver was nowhere, so that no call has marked it.
-    fn was_never_begun(&self, history: &History, cluster: &str) -> bool {
-        let mut operations = history
+    /// A cluster shows the failure of an operation that was begun, and for which no driver could be called until it was given up.
+    /// What came after it was not begun either.
+    fn was_never_called(&self, history: &History, cluster: &str) -> bool {
+        let Some(row) = history.clusters.iter().find(|row| row.uuid == cluster) else {
+            return false;
+        };
+        let shown = row.reason.as_deref().unwrap_or_default();
+        let is_given_up = ["No running conductor has this driver loaded.", "Timed out: "]
+            .iter()
+            .any(|given_up| shown.contains(given_up));
+        let of_cluster = history
             .operations
             .iter()
             .rev()
             .filter(|one| one.cluster == cluster);
-        let last = operations.find(|one| matches!(one.state.as_str(), "succeeded" | "failed"));
-        let reason = last.and_then(|one| one.reason.as_deref()).unwrap_or_default();
-        let mut rows = history.clusters.iter();
-        let row = rows.find(|row| row.uuid == cluster);
-        reason.contains("No running conductor has this driver loaded.")
-            && last.is_some_and(|last| history.calls_of(last).next().is_none())
-            && row.is_some_and(|row| row.status.ends_with("_FAILED") && row.reason.as_deref() == Some(reason))
+        let mut uncalled = of_cluster
+            .filter(|one| matches!(one.state.as_str(), "succeeded" | "failed"))
+            .take_while(|one| history.calls_of(one).next().is_none());
+        let is_at_rest = !row
+            .groups
+            .iter()
+            .any(|group| group.status.ends_with("_IN_PROGRESS"));
+        is_given_up
+            && is_at_rest
+            && row.status.ends_with("_FAILED")
+            && uncalled.any(|one| one.state == "failed" && one.reason.as_deref() == Some(shown))
     }
 
     /// Whether nobody was there who had the driver that the reason names: none that lived, or only such as had troubles of their
