@@ -150,8 +150,17 @@ impl OperationKind {
 impl Work {
     /// The node group that is to be gone in the end.
     pub fn removed_group(&self) -> Option<&NodeGroupUuid> {
+        self.group_with(Action::Delete)
+    }
+
+    /// The node group that is to come about. Its row is there since the request was accepted, in progress.
+    pub fn new_group(&self) -> Option<&NodeGroupUuid> {
+        self.group_with(Action::Create)
+    }
+
+    fn group_with(&self, action: Action) -> Option<&NodeGroupUuid> {
         match self.kind().description().group_statuses {
-            GroupStatuses::OfGroup(Action::Delete) => self.workflow().node_group(),
+            GroupStatuses::OfGroup(of) if of == action => self.workflow().node_group(),
             _ => None,
         }
     }

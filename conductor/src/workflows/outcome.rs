@@ -44,10 +44,12 @@ pub fn status(kind: OperationKind, standing: &Standing) -> ClusterStatus {
     })
 }
 
-/// What to write when an operation ends without having done what it was to do. Empty for one that had not started.
+/// What to write when an operation ends without having done what it was to do. For one that had not started, that is no more than
+/// the end of a group that waited to be made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Consequences {
-    /// The cluster's status, from and to; another one there means that something else went ahead.
+    /// The cluster's status, from and to; another one there means that something else went ahead, and what is said of groups does
+    /// not count.
     pub status: Option<(ClusterStatus, ClusterStatus)>,
     /// The reason for it, and for the groups that fail with the cluster.
     pub reason: Option<String>,
@@ -64,7 +66,15 @@ pub struct Consequences {
 pub fn failed(args: &Args, reason: &str) -> Consequences {
     let kind = args.kind();
     if args.started.is_none() {
-        return Consequences::default();
+        let Some(group) = args.work.new_group() else {
+            return Consequences::default();
+        };
+        return Consequences {
+            reason: Some(reason.to_owned()),
+            groups_too: true,
+            group: Some((group.clone(), ClusterStatus::CreateFailed)),
+            ..Consequences::default()
+        };
     }
     Consequences {
         status: kind
@@ -128,7 +138,7 @@ mod tests {
     use super::super::Work;
     use super::super::args::Started;
     use super::super::kinds::{
-        ClusterDelete, ClusterResize, ClusterUpgrade, CredentialRotate, NodegroupDelete,
+        ClusterDelete, ClusterResize, ClusterUpgrade, CredentialRotate, NodegroupCreate, NodegroupDelete,
     };
     use super::*;
 
@@ -194,6 +204,19 @@ mod tests {
         assert_eq!(failed.status, Some((S::UpdateInProgress, S::UpdateFailed)));
         assert_eq!(failed.restore.map(|resized| resized.from), Some(1));
         assert_eq!(super::failed(&resize.into(), "no room"), Consequences::default());
+    }
+
+    #[test]
+    fn a_group_that_waited_to_be_made_fails_without_its_cluster() {
+        let create = NodegroupCreate {
+            node_group: "n".into(),
+        };
+        let failed = failed(&create.into(), "no driver");
+        assert_eq!(failed.group, Some(("n".into(), S::CreateFailed)));
+        assert_eq!(
+            (failed.status, failed.reason),
+            (None, Some("no driver".to_owned()))
+        );
     }
 
     #[test]

@@ -123,7 +123,7 @@ pub(super) fn consequences(
             }
             is_ours
         }
-        None => false,
+        None => true,
     };
     if is_ours && let Some((group, status)) = &what.group {
         let reason = reason.filter(|_| what.groups_too);

@@ -8,7 +8,7 @@ use magnum_driver_api::DriverError;
 use magnum_tests::fake_driver::{Act, Gate, built};
 use magnum_tests::{TestDatabase, on_every_database};
 
-use super::world::{World, create, update};
+use super::world::{World, create, create_pool, update};
 
 async fn retry(world: &World, operation: &OperationId) -> Result<&'static str, AdminError> {
     let id = operation.clone();
@@ -76,6 +76,26 @@ on_every_database! {
         assert_eq!(cluster.status, Some(ClusterStatus::CreateFailed));
         assert_eq!(cluster.status_reason.as_deref(), Some("not wanted any more"));
         world.nothing_is_open().await;
+    }
+
+    async fn a_group_fails_whose_creation_is_discarded_before_its_turn(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let conductor = world.conductor("one");
+        world.driver.then(Act::Report(Box::new(built(ClusterStatus::CreateInProgress, "s"))));
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let operation = world.record(asked).await;
+        conductor.wake();
+        world.reaches(&operation, State::Observing).await;
+        let (pool, asked) = create_pool(&uuid);
+        let waits = world.record(asked).await;
+        discard(&world, &waits).await.unwrap();
+        let groups = world.groups(&uuid).await;
+        let pool = groups.iter().find(|group| group.uuid == pool.uuid).unwrap();
+        assert_eq!(pool.status, Some(ClusterStatus::CreateFailed));
+        assert_eq!(pool.status_reason.as_deref(), Some("not wanted any more"));
+        let cluster = world.cluster(&uuid).await.unwrap();
+        assert_eq!(cluster.status, Some(ClusterStatus::CreateInProgress), "it goes on");
     }
 
     async fn running_operation_stops_after_its_step_and_its_cluster_is_failed(database: TestDatabase) {
