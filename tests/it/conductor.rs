@@ -8,6 +8,7 @@
 //! | `health_check`, `status_sync` | conductors share the clusters and write what the driver says, and nothing else |
 //! | `health_garbage` | what makes no sense as a health becomes none |
 //! | `kubernetes_health`, `kubernetes_monitor` | what a real API server makes of a cluster's health |
+//! | `lease_model` | a model of leases: whatever happens in which order, one driver at a time works on a cluster |
 //! | `objects_rpc` | each method of each object does the same through our conductor as directly on the database |
 //! | `operations` | accepting, running, retrying, fencing, answering |
 //! | `query_counts` | many clusters cost as many statements as one |
@@ -23,6 +24,7 @@ mod health_check;
 mod health_garbage;
 mod kubernetes_health;
 mod kubernetes_monitor;
+mod lease_model;
 mod objects_rpc;
 mod operations;
 mod query_counts;
