@@ -37,6 +37,10 @@ pub fn check(history: &History) -> Vec<Verdict> {
                 .rev()
                 .find(|one| has_moved(history, one))
                 .copied(),
+            given_up: operations
+                .iter()
+                .filter(|one| is_group_given_up(history, one))
+                .count(),
         };
         if let Some(what) = subject.is_wrong() {
             let all = evidence::of_cluster(history, cluster);
@@ -54,6 +58,13 @@ fn has_moved(history: &History, operation: &Operation) -> bool {
         && (operation.state == "succeeded" || operation.state == "failed" && has_begun())
 }
 
+/// Whether a node group waited to be made, and its turn never came. It has failed, and its cluster has not.
+fn is_group_given_up(history: &History, operation: &Operation) -> bool {
+    operation.kind == "nodegroup_create"
+        && ["failed", "cancelled"].contains(&operation.state.as_str())
+        && history.calls_of(operation).next().is_none()
+}
+
 /// By which word a kind shows in the status.
 fn word(kind: &str) -> Option<&'static str> {
     match kind {
@@ -69,6 +80,8 @@ struct Subject<'a> {
     row: Option<&'a ClusterRow>,
     built: Option<i64>,
     last: Option<&'a Operation>,
+    /// Node groups whose turn to be made never came.
+    given_up: usize,
 }
 
 impl Subject<'_> {
@@ -117,9 +130,12 @@ impl Subject<'_> {
 
     fn is_not_as_built(&self, last: &Operation, row: &ClusterRow) -> Option<String> {
         let wanted: i64 = row.groups.iter().map(|group| group.nodes).sum();
-        let is_failed = |group: &&GroupRow| group.status.ends_with("_FAILED");
+        let mut failed = row
+            .groups
+            .iter()
+            .filter(|group| group.status.ends_with("_FAILED"));
         if last.kind == "cluster_create"
-            && let Some(group) = row.groups.iter().find(is_failed)
+            && let Some(group) = failed.nth(self.given_up)
         {
             return Some(format!("it is complete, and its group is {group:?}"));
         }
