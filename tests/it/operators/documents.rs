@@ -100,6 +100,11 @@ const HOW: &[(&str, How)] = &[
         "MAGNUM_TESTS_NEMESIS_ON=mysql tests/run --nemesis 60",
         As("MAGNUM_TESTS_NEMESIS_ON=mysql tests/run --nemesis 60 --check"),
     ),
+    ("tests/run --clusters 10", As("tests/run --clusters 10 --check")),
+    (
+        "MAGNUM_TESTS_CLUSTER_MINUTES=10 tests/run --only process::galera",
+        As("tests/run --only process::galera --check && has_test process::galera"),
+    ),
     // It is built anew, optimised, which takes minutes: that it can be asked for.
     (
         "tests/run --simulate 100000",
