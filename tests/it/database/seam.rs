@@ -68,7 +68,7 @@ fn away() -> DbError {
 }
 
 #[tokio::test]
-async fn what_is_lost_is_done_and_what_is_refused_is_not() {
+async fn work_with_a_lost_answer_is_done_and_refused_work_is_not() {
     let (seam, db) = through(vec![Fate::Lost(away()), Fate::Refused(away())]).await;
     let lost = db.transaction::<_, DbError, _>(insert).await;
     assert!(matches!(lost, Err(DbError::Unavailable(_))), "{lost:?}");

@@ -65,7 +65,7 @@ impl Pooled {
             // As text: word of a rollback is not lost then.
             mysql
                 .batch_execute("RELEASE SAVEPOINT whole")
-                .map_err(what_it_means)?;
+                .map_err(missing_savepoint_as_conflict)?;
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ impl Pooled {
 
 /// A savepoint that is gone went with its transaction.
 #[cfg(feature = "mysql")]
-fn what_it_means(error: Error) -> Error {
+fn missing_savepoint_as_conflict(error: Error) -> Error {
     match error {
         Error::DatabaseError(_, info) if info.message().contains("does not exist") => {
             let text = "the node has rolled the transaction back without a word".to_owned();
