@@ -61,7 +61,8 @@ on_every_database! {
         world.driver.then(held(&gate, fails("node-1 does not come back")));
         let operation = world.record(as_call(incoming(reboot(&cluster, None)))).await;
         let row = world.row(&operation).await;
-        assert_eq!((row.state.as_str(), row.reply_pending), ("queued", true));
+        // The conductor may have claimed it already; its driver is held, so this is not the answer of its end.
+        assert!(["queued", "running"].contains(&row.state.as_str()) && row.reply_pending, "{}", row.state);
         assert!(is_answered_with_null(&row));
         let (status, groups) = statuses(&world, &cluster).await;
         assert_eq!(status, Some(S::UpdateInProgress));
