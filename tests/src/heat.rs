@@ -72,8 +72,8 @@ impl Heat {
     }
 
     /// For a test that has clusters made, some eighty resources in nested stacks each: waits until no other test does that. The
-    /// engine works with threads, and where it had several clusters at the same time on busy processors, an update was seen to stay
-    /// in progress for ever.
+    /// engine takes most of a processor for one cluster; with two at a time beside all other tests an update of one took longer
+    /// than its test waits.
     pub async fn turn() -> Result<Turn> {
         static TURN: Mutex<()> = Mutex::const_new(());
         Ok(Turn {

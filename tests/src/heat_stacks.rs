@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -74,6 +74,25 @@ impl Stacks {
     pub async fn part(&self, stack: &Stack, part: &str) -> Result<Value> {
         let path = format!("{}/{part}", path(stack));
         self.ask(Method::GET, &path, Value::Null).await
+    }
+
+    /// The resources that are not complete in any of them, nested ones too, with what Heat says of each: why an operation waits.
+    pub async fn unfinished(&self) -> Result<Vec<Value>> {
+        let mut unfinished = Vec::new();
+        for stack in self.list().await? {
+            unfinished.push(json!({"stack": stack.name, "status": stack.status, "reason": stack.reason}));
+            let path = format!("{}/resources?nested_depth=5", path(&stack));
+            let mut found = self.ask(Method::GET, &path, Value::Null).await?;
+            let Value::Array(resources) = found["resources"].take() else {
+                bail!("no list of resources: {found}");
+            };
+            unfinished.extend(resources.into_iter().filter(|one| {
+                !one["resource_status"]
+                    .as_str()
+                    .is_some_and(|status| status.ends_with("_COMPLETE"))
+            }));
+        }
+        Ok(unfinished)
     }
 
     /// Asks for a new one; its id.

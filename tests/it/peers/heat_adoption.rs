@@ -68,7 +68,7 @@ async fn clusters_of_magnum_22_in_heat_go_on_here_and_new_ones_are_made_alike() 
     };
     let by_python = eyes.look(&theirs, python.api.rest.base()).await?;
 
-    // One after the other: at the same time, this Heat may never end the update.
+    // One after the other: the engine has its hands full with one cluster.
     let ours = rest.create_cluster(&template, "heated", json!({})).await?;
     rest.wait_status(&ours, "CREATE_COMPLETE", PATIENCE).await?;
     rest.resize(&theirs, 2).await?.expect(202)?;
