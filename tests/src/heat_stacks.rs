@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -76,23 +76,27 @@ impl Stacks {
         self.ask(Method::GET, &path, Value::Null).await
     }
 
-    /// The resources that are not complete in any of them, nested ones too, with what Heat says of each: why an operation waits.
-    pub async fn unfinished(&self) -> Result<Vec<Value>> {
-        let mut unfinished = Vec::new();
+    /// What an operation waits for: each of them, and its resources that are not complete, nested ones too, a line each.
+    pub async fn unfinished(&self) -> Result<String> {
+        let mut lines = String::new();
         for stack in self.list().await? {
-            unfinished.push(json!({"stack": stack.name, "status": stack.status, "reason": stack.reason}));
+            lines += &format!("{}: {} ({:?})\n", stack.name, stack.status, stack.reason);
             let path = format!("{}/resources?nested_depth=5", path(&stack));
-            let mut found = self.ask(Method::GET, &path, Value::Null).await?;
-            let Value::Array(resources) = found["resources"].take() else {
-                bail!("no list of resources: {found}");
-            };
-            unfinished.extend(resources.into_iter().filter(|one| {
-                !one["resource_status"]
-                    .as_str()
-                    .is_some_and(|status| status.ends_with("_COMPLETE"))
-            }));
+            let found = self.ask(Method::GET, &path, Value::Null).await?;
+            for one in found["resources"].as_array().context("a list of resources")? {
+                let [name, status, reason, since] = [
+                    "resource_name",
+                    "resource_status",
+                    "resource_status_reason",
+                    "updated_time",
+                ]
+                .map(|field| one[field].as_str().unwrap_or_default());
+                if !status.ends_with("_COMPLETE") {
+                    lines += &format!("  {name}: {status} since {since} ({reason})\n");
+                }
+            }
         }
-        Ok(unfinished)
+        Ok(lines)
     }
 
     /// Asks for a new one; its id.

@@ -55,8 +55,10 @@ impl Tenant {
         let operations = match self.heated.deployment.settled(PATIENCE).await {
             Ok(operations) => operations,
             Err(error) => {
-                let unfinished = self.stacks.unfinished().await?;
-                return Err(error.context(format!("{line}; in Heat: {unfinished:#?}")));
+                // Where Heat does not tell either, that is not why the test fails.
+                let unfinished = self.stacks.unfinished().await;
+                let unfinished = unfinished.unwrap_or_else(|error| format!("{error:#}"));
+                return Err(error.context(format!("{line}; in Heat: {unfinished}")));
             }
         };
         let failed: Vec<&Value> = operations
