@@ -43,6 +43,28 @@ pub struct ClientStream {
 }
 
 impl ClientStream {
+    /// So many clients ask while `round` is made: once, or for as long as `MAGNUM_TESTS_CLUSTER_MINUTES` says, and a little more.
+    /// Returns how many rounds were made.
+    pub async fn during(
+        &self,
+        apis: &[Rest],
+        clients: usize,
+        mut round: impl AsyncFnMut() -> Result<()>,
+    ) -> Result<usize> {
+        let rounds = async {
+            let (begun, mut rounds) = (Instant::now(), 0);
+            while rounds == 0 || begun.elapsed() < rounds_take()? {
+                round().await?;
+                rounds += 1;
+            }
+            self.goes_on(8).await?;
+            self.stop();
+            Ok::<_, anyhow::Error>(rounds)
+        };
+        let (rounds, ()) = futures::try_join!(rounds, self.run(apis, clients))?;
+        Ok(rounds)
+    }
+
     /// Asks at these APIs by turns, as so many clients, until [`Self::stop`].
     pub async fn run(&self, apis: &[Rest], clients: usize) -> Result<()> {
         let templates = (0..TENANTS).map(async |number| {
@@ -195,15 +217,15 @@ impl ClientStream {
     }
 }
 
-/// How long runs over clusters take: one round of kills, or as many as fit into `MAGNUM_TESTS_CLUSTER_MINUTES`.
-pub fn is_long_enough(begun: Instant) -> Result<bool> {
+/// How long rounds are made.
+fn rounds_take() -> Result<Duration> {
     let minutes: u64 = match std::env::var("MAGNUM_TESTS_CLUSTER_MINUTES") {
         Ok(minutes) => minutes
             .parse()
             .with_context(|| format!("MAGNUM_TESTS_CLUSTER_MINUTES={minutes}"))?,
         Err(_) => 0,
     };
-    Ok(begun.elapsed() >= Duration::from_secs(60 * minutes))
+    Ok(Duration::from_secs(60 * minutes))
 }
 
 fn tenant(number: usize) -> String {

@@ -1,8 +1,6 @@
 //! Three RabbitMQ nodes with quorum queues: any of them is killed while requests go on, the leader of the queue of requests,
 //! too, and leadership moves without a kill. Nothing that was confirmed is lost, nothing is done twice.
 
-use std::time::Instant;
-
 use anyhow::Result;
 use magnum_tests::client_stream::{self, ClientStream};
 use magnum_tests::deployment::Deployment;
@@ -24,36 +22,27 @@ async fn any_of_three_brokers_may_be_killed() -> Result<()> {
     ];
     let (api, other) = (deployment.api().await?, deployment.api().await?);
     let stream = ClientStream::default();
-    let kills = async {
-        let (begun, mut kills) = (Instant::now(), 0);
-        loop {
-            stream.goes_on(8).await?;
-            let leader = cluster.leader_of(&deployment.vhost, QUEUE).await?;
-            cluster.kill(leader).await?;
-            stream.goes_on(12).await?;
-            cluster.restart(leader).await?;
-
-            let leader = cluster.leader_of(&deployment.vhost, QUEUE).await?;
-            let [follower, next] = [1, 2].map(|further| (leader + further) % cluster.size());
-            cluster.kill(follower).await?;
-            stream.goes_on(12).await?;
-            cluster.restart(follower).await?;
-
-            cluster
-                .transfer_leadership(&deployment.vhost, QUEUE, next)
-                .await?;
-            stream.goes_on(8).await?;
-            kills += 2;
-            if client_stream::is_long_enough(begun)? {
-                break;
-            }
-        }
-        stream.stop();
-        Ok::<_, anyhow::Error>(kills)
-    };
     let apis = [api.rest.clone(), other.rest.clone()];
-    let (kills, ()) = futures::try_join!(kills, stream.run(&apis, CLIENTS))?;
+    let round = async || {
+        stream.goes_on(8).await?;
+        let leader = cluster.leader_of(&deployment.vhost, QUEUE).await?;
+        cluster.kill(leader).await?;
+        stream.goes_on(12).await?;
+        cluster.restart(leader).await?;
+
+        let leader = cluster.leader_of(&deployment.vhost, QUEUE).await?;
+        let [follower, next] = [1, 2].map(|further| (leader + further) % cluster.size());
+        cluster.kill(follower).await?;
+        stream.goes_on(12).await?;
+        cluster.restart(follower).await?;
+
+        cluster
+            .transfer_leadership(&deployment.vhost, QUEUE, next)
+            .await?;
+        Ok(())
+    };
+    let rounds = stream.during(&apis, CLIENTS, round).await?;
     let summary = stream.verdict(&deployment, &deployment.database).await?;
-    eprintln!("{kills} brokers killed: {summary:?}");
+    eprintln!("{} brokers killed: {summary:?}", 2 * rounds);
     Ok(())
 }

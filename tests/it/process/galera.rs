@@ -3,7 +3,6 @@
 //! done twice. With several writers a quota holds, and what one API has confirmed is seen at another one.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::future::try_join_all;
@@ -30,33 +29,25 @@ async fn the_one_writer_may_be_killed_and_paused() -> Result<()> {
     ];
     let api = deployment.api().await?;
     let stream = ClientStream::default();
-    let kills = async {
-        let (begun, mut kills) = (Instant::now(), 0);
-        loop {
-            stream.goes_on(10).await?;
-            let writer = cluster.behind(front.address()).await?;
-            cluster.kill(writer).await?;
-            stream.goes_on(12).await?;
-            cluster.restart(writer).await?;
+    let round = async || {
+        stream.goes_on(10).await?;
+        let writer = cluster.behind(front.address()).await?;
+        cluster.kill(writer).await?;
+        stream.goes_on(12).await?;
+        cluster.restart(writer).await?;
 
-            let writer = cluster.behind(front.address()).await?;
-            cluster.pause(writer).await?;
-            stream.goes_on(12).await?;
-            cluster.resume(writer).await?;
-            cluster.wait_healthy().await?;
-            kills += 2;
-            if client_stream::is_long_enough(begun)? {
-                break;
-            }
-        }
-        stream.goes_on(8).await?;
-        stream.stop();
-        Ok::<_, anyhow::Error>(kills)
+        let writer = cluster.behind(front.address()).await?;
+        cluster.pause(writer).await?;
+        stream.goes_on(12).await?;
+        cluster.resume(writer).await?;
+        cluster.wait_healthy().await?;
+        Ok(())
     };
-    let apis = [api.rest.clone()];
-    let (kills, ()) = futures::try_join!(kills, stream.run(&apis, CLIENTS))?;
+    let rounds = stream
+        .during(std::slice::from_ref(&api.rest), CLIENTS, round)
+        .await?;
     let summary = stream.verdict(&deployment, &deployment.database).await?;
-    eprintln!("{kills} writers killed or paused: {summary:?}");
+    eprintln!("{} writers killed or paused: {summary:?}", 2 * rounds);
     Ok(())
 }
 
@@ -106,36 +97,29 @@ impl Scene {
 async fn any_of_several_writers_may_be_killed_and_paused() -> Result<()> {
     let scene = Scene::set(3, 3, &[]).await?;
     let (cluster, stream) = (&scene.cluster, ClientStream::default());
-    let kills = async {
-        let (begun, mut kills) = (Instant::now(), 0);
-        loop {
-            for node in 0..cluster.size() {
-                stream.goes_on(6).await?;
-                cluster.kill(node).await?;
-                stream.goes_on(8).await?;
-                cluster.restart(node).await?;
-                kills += 1;
-            }
-            let node = kills % cluster.size();
-            cluster.pause(node).await?;
+    let mut paused = 0;
+    let round = async || {
+        for node in 0..cluster.size() {
+            stream.goes_on(6).await?;
+            cluster.kill(node).await?;
             stream.goes_on(8).await?;
-            cluster.resume(node).await?;
-            cluster.wait_healthy().await?;
-            kills += 1;
-            if client_stream::is_long_enough(begun)? {
-                break;
-            }
+            cluster.restart(node).await?;
         }
+        cluster.pause(paused % cluster.size()).await?;
         stream.goes_on(8).await?;
-        stream.stop();
-        Ok::<_, anyhow::Error>(kills)
+        cluster.resume(paused % cluster.size()).await?;
+        paused += 1;
+        cluster.wait_healthy().await
     };
     let apis: Vec<_> = scene.apis.iter().map(|api| api.rest.clone()).collect();
-    let (kills, ()) = futures::try_join!(kills, stream.run(&apis, CLIENTS))?;
+    let rounds = stream.during(&apis, CLIENTS, round).await?;
     let summary = stream
         .verdict(&scene.deployment, &scene.deployment.database)
         .await?;
-    eprintln!("{kills} nodes killed or paused: {summary:?}");
+    eprintln!(
+        "{} nodes killed, {rounds} paused: {summary:?}",
+        cluster.size() * rounds
+    );
     ensure!(scene.conductors.len() == 3);
     Ok(())
 }

@@ -1,8 +1,6 @@
 //! PostgreSQL with a synchronous standby: the primary is killed and the standby promoted, behind the same address. The
 //! programs go on without a restart; nothing that was confirmed is lost.
 
-use std::time::Instant;
-
 use anyhow::Result;
 use magnum_tests::client_stream::{self, ClientStream};
 use magnum_tests::deployment::Deployment;
@@ -25,28 +23,23 @@ async fn a_standby_is_promoted_and_nothing_is_lost() -> Result<()> {
     ];
     let api = deployment.api().await?;
     let stream = ClientStream::default();
-    let kills = async {
-        let (begun, mut kills) = (Instant::now(), 0);
-        loop {
-            stream.goes_on(12).await?;
-            pair.fail_over().await?;
-            stream.goes_on(12).await?;
-            pair.rebuild().await?;
-            stream.goes_on(8).await?;
-            pair.kill_standby().await?;
-            pair.restart_standby().await?;
-            kills += 2;
-            if client_stream::is_long_enough(begun)? {
-                break;
-            }
-        }
+    let round = async || {
+        stream.goes_on(12).await?;
+        pair.fail_over().await?;
+        stream.goes_on(12).await?;
+        pair.rebuild().await?;
         stream.goes_on(8).await?;
-        stream.stop();
-        Ok::<_, anyhow::Error>(kills)
+        pair.kill_standby().await?;
+        pair.restart_standby().await?;
+        Ok(())
     };
-    let apis = [api.rest.clone()];
-    let (kills, ()) = futures::try_join!(kills, stream.run(&apis, CLIENTS))?;
+    let rounds = stream
+        .during(std::slice::from_ref(&api.rest), CLIENTS, round)
+        .await?;
     let summary = stream.verdict(&deployment, &deployment.database).await?;
-    eprintln!("{kills} servers killed, half of them primaries: {summary:?}");
+    eprintln!(
+        "{} servers killed, half of them primaries: {summary:?}",
+        2 * rounds
+    );
     Ok(())
 }
