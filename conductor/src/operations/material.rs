@@ -118,6 +118,8 @@ fn read_material(
     let node_groups = store::node_groups::of(conn, &operation.cluster)?;
     let (mut cluster, node_groups, started) = if operation.args.started.is_some() {
         (cluster, node_groups, None)
+    } else if let Some(args) = started_before(conn, operation)? {
+        (cluster, node_groups, Some(args))
     } else {
         let args = start_now(conn, lease, operation, &cluster, &node_groups)?;
         let cluster = store::clusters::find(conn, &operation.cluster)?.ok_or(JournalError::Stale)?;
@@ -179,6 +181,13 @@ fn panics(
         .into());
     }
     Ok(panics)
+}
+
+/// The arguments, if the operation has started and this worker has not learnt of it: the commit was carried out, its answer got
+/// lost, and the beginning is repeated. The rows show the operation then, and do not allow another start.
+fn started_before(conn: &mut AnyConnection, operation: &Operation) -> Result<Option<Args>, JournalError> {
+    let args = read::args(conn, &operation.id)?;
+    Ok(Some(args).filter(|args| args.started.is_some()))
 }
 
 /// The operation's turn has come: the rows show it from now on, if they allow it. Returns its arguments with the way

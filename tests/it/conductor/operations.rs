@@ -24,4 +24,5 @@ mod running;
 mod slow_questions;
 mod strange_failures;
 mod suspects;
+mod unanswered_commits;
 pub(crate) mod world;

@@ -10,7 +10,7 @@ use magnum_db::read::operations::{self, OperationFilter};
 use magnum_db::{self as db, AnyConnection, DbError, schema};
 
 use super::JournalError;
-use super::rows::{EventKind, EventRow, OperationRow};
+use super::rows::{EventKind, EventRow, OperationRow, Unreadable};
 use crate::operations::state::State;
 use crate::operations::turns;
 use crate::store::upgrade_facts::OpenContext;
@@ -39,6 +39,22 @@ pub fn find(conn: &mut AnyConnection, uuid: &str) -> Result<Option<OperationRow>
         .select(OperationRow::as_select())
         .first(conn)
         .optional()?)
+}
+
+/// The operation's arguments as they are now.
+///
+/// # Errors
+/// The database failed, or nobody can read them.
+pub fn args(conn: &mut AnyConnection, operation: &OperationId) -> Result<Args, JournalError> {
+    let bytes: Vec<u8> = op::conductor_operation
+        .filter(op::uuid.eq(operation.as_str()))
+        .select(op::args)
+        .first(conn)?;
+    Ok(Args::from_bytes(&bytes).map_err(|error| Unreadable {
+        operation: operation.to_string(),
+        column: "args",
+        detail: error.to_string(),
+    })?)
 }
 
 /// What is known of messages that were accepted before: their operation, and whether it has an answer.
