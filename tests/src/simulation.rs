@@ -8,7 +8,8 @@
 //!
 //! Each schedule has two to five conductors, clusters of a few tenants, and troubles: conductors that die before or after any
 //! of their accesses to the database or at a call of their driver, that stop in good order, come back or do not; a database that
-//! is away, slow, swallows commits, speaks in unknown words, holds rows locked; clocks that differ; messages that are repeated,
+//! is away, slow, swallows commits, speaks in unknown words, holds rows locked; lines that stand still; hosts on which nothing can
+//! be started, or that come back without a driver; clocks that differ; messages that are repeated,
 //! late, or lost before they are confirmed; drivers that fail, hang, panic, go on in a cloud, or are loaded on one conductor
 //! only. Then all troubles end, everything has to end, too, and [`checker`](crate::checker) says whether what was promised was
 //! kept.
@@ -27,7 +28,9 @@
 //! | [`plan`] | what a seed means |
 //! | [`database`] | the connection that all share, and its clock |
 //! | [`mod@line`] | a conductor's way to the database, and its death |
-//! | [`driver`] | the driver, and what it has built |
+//! | [`driver`] | the driver |
+//! | [`cloud`] | what drivers have built |
+//! | [`record`] | what drivers wrote down |
 //! | [`conductor`] | a conductor's parts |
 //! | [`client`] | requests on their way to the broker |
 //! | [`schedule`] | one schedule from begin to end |
@@ -36,6 +39,7 @@
 //! | [`command`] | many schedules, replays, smaller ones |
 
 pub mod client;
+pub mod cloud;
 pub mod command;
 pub mod conductor;
 pub mod database;
@@ -43,6 +47,7 @@ pub mod driver;
 pub mod line;
 pub mod plan;
 pub mod randomness;
+pub mod record;
 pub mod schedule;
 pub mod trace;
 pub mod verdict;

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Parser;
-use magnum_tests::simulation::command::{Options, main as run, own_file};
+use magnum_tests::simulation::command::{Options, main as run};
 
 #[derive(Parser)]
 struct Arguments {
@@ -13,5 +13,6 @@ struct Arguments {
 }
 
 fn main() -> Result<ExitCode> {
-    run(&Arguments::parse().options, &own_file()?)
+    let program = std::env::current_exe().context("this program's own file")?;
+    run(&Arguments::parse().options, &program)
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{BufRead as _, BufReader, Write as _, stdout};
 use std::panic;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -303,9 +303,4 @@ fn smaller(seed: u64, options: &Options, program: &Path) -> Result<BTreeSet<usiz
 fn per_minute(schedules: u64, took: Duration) -> u64 {
     let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
     schedules * 60_000 / millis
-}
-
-/// This program's own file.
-pub fn own_file() -> Result<PathBuf> {
-    std::env::current_exe().context("this program's own file")
 }

@@ -36,9 +36,11 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::driver::{Cloud, SimulatedDriver};
+use super::cloud::Cloud;
+use super::driver::SimulatedDriver;
 use super::line::{Line, Stage};
-use super::plan::{End, Ending, LEASE, LIMIT};
+use super::plan::{DRIVERS, End, Ending, LEASE, LIMIT};
+use super::record::Record;
 use super::verdict::{Life, Seen};
 
 /// How long others count a conductor as alive after it has announced its drivers.
@@ -54,6 +56,8 @@ pub struct Surroundings {
     pub stage: Arc<Stage>,
     /// What drivers build in.
     pub cloud: Arc<Cloud>,
+    /// What drivers write down.
+    pub record: Arc<Record>,
     /// Answers that were sent, by the call.
     pub answers: Arc<Answers>,
     /// The name of the broker.
@@ -100,17 +104,15 @@ impl Surroundings {
 pub async fn live(around: Surroundings, member: usize, seen: Arc<Seen>) -> Result<()> {
     let plan = around.stage.plan.members[member].clone();
     sleep(plan.joins).await;
+    let mut drivers = plan.drivers.as_slice();
     let mut ends = plan.ends.iter().copied();
     let mut end = ends.next();
     for number in 0.. {
         let (stage, name) = (Arc::clone(&around.stage), format!("m{member}.{number}"));
         stage.trace.note(&name, format_args!("starts"));
-        let life = seen.begin(member, stage.trace.elapsed());
+        let life = seen.begin(member, drivers, stage.trace.elapsed());
         let line = Arc::new(Line::new(stage, name, member, end.map(|end| end.how)));
-        process(&around, &plan.drivers, &line, end, |learn| {
-            seen.learn(life, learn)
-        })
-        .await?;
+        process(&around, drivers, &line, end, |learn| seen.learn(life, learn)).await?;
         let until = around.stage.trace.elapsed();
         seen.learn(life, |life| life.until = Some(until));
         if line.is_poisoned() {
@@ -121,6 +123,9 @@ pub async fn live(around: Surroundings, member: usize, seen: Arc<Seen>) -> Resul
         match end.and_then(|end| end.back) {
             Some(back) => sleep(back).await,
             None => break,
+        }
+        if end.is_some_and(|end| end.loses_drivers) {
+            drivers = &DRIVERS[..1];
         }
         end = ends.next();
     }
@@ -189,10 +194,9 @@ impl Process {
         let seam: Arc<dyn Seam> = Arc::clone(line) as Arc<dyn Seam>;
         let db = around.stage.store.base.through(seam);
         let me = ConductorId::for_host(&line.name);
-        let drivers = drivers.iter().map(|name| {
-            let (stage, cloud) = (Arc::clone(&around.stage), Arc::clone(&around.cloud));
-            SimulatedDriver::new(name, stage, Arc::clone(line), cloud) as Arc<dyn Driver>
-        });
+        let drivers = drivers
+            .iter()
+            .map(|name| SimulatedDriver::new(name, around, Arc::clone(line)) as Arc<dyn Driver>);
         let registry = Registry::of(drivers);
         let announcer = Announcer {
             db: db.clone(),

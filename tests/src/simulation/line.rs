@@ -146,14 +146,35 @@ impl Line {
 
     /// What is wrong at this moment for this access.
     fn wrong(&self) -> Option<Wrong> {
-        let now = self.stage.trace.elapsed();
-        let concerns = |trouble: &&Trouble| {
-            trouble.who.is_none_or(|who| who == self.member) && (trouble.from..trouble.until).contains(&now)
-        };
-        let troubles = &self.stage.plan.troubles;
-        let mut troubles = troubles.iter().filter(concerns);
+        let mut troubles = self
+            .troubles()
+            .filter(|trouble| !matches!(trouble.what, Wrong::Stalled | Wrong::Silent | Wrong::NoProcesses));
         let hit = troubles.find(|trouble| self.stage.roll(|dice| dice.random_range(0..100) < trouble.share));
         hit.map(|trouble| trouble.what)
+    }
+
+    /// Whether no driver can be started on this host at this moment.
+    pub fn has_no_processes(&self) -> bool {
+        self.troubles()
+            .any(|trouble| matches!(trouble.what, Wrong::NoProcesses))
+    }
+
+    /// What is wrong here at this moment.
+    fn troubles(&self) -> impl Iterator<Item = &Trouble> {
+        self.stage
+            .plan
+            .troubles_of(self.member, self.stage.trace.elapsed())
+    }
+
+    /// Waits as long as the line stands still, in the direction for which `is_still` says so.
+    async fn stands_still(&self, is_still: impl Fn(Wrong) -> bool) {
+        loop {
+            let still = self.troubles().find(|trouble| is_still(trouble.what));
+            let Some(until) = still.map(|trouble| trouble.until) else {
+                return;
+            };
+            tokio::time::sleep(until.saturating_sub(self.stage.trace.elapsed())).await;
+        }
     }
 
     /// The way itself: mostly none at all, sometimes some milliseconds, seldom more.
@@ -176,7 +197,7 @@ impl Line {
             false => Fate::Refused(error),
         };
         match self.wrong() {
-            None => Fate::Done,
+            None | Some(Wrong::Stalled | Wrong::Silent | Wrong::NoProcesses) => Fate::Done,
             Some(Wrong::Slow(by)) => {
                 tokio::time::sleep(by).await;
                 Fate::Done
@@ -210,6 +231,7 @@ impl Seam for Line {
             }
             self.alive().await;
             self.travel().await;
+            self.stands_still(|what| matches!(what, Wrong::Stalled)).await;
             let fate = self.fate(access).await;
             self.alive().await;
             let what = match &fate {
@@ -236,6 +258,8 @@ impl Seam for Line {
             }
             self.alive().await;
             self.travel().await;
+            self.stands_still(|what| matches!(what, Wrong::Stalled | Wrong::Silent))
+                .await;
             self.alive().await;
         })
     }

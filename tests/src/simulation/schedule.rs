@@ -19,7 +19,6 @@ use tokio::time::sleep;
 use super::client::{self, Clients, Subject};
 use super::conductor::{self, Answers, Surroundings};
 use super::database::Store;
-use super::driver::Cloud;
 use super::line::{Onlooker, Stage};
 use super::plan::{LIMIT, Plan};
 use super::randomness::{self, Runtimes};
@@ -69,10 +68,18 @@ pub struct Outcome {
     pub lines: Vec<String>,
 }
 
+/// How many operations there are that a message asked for, and how many operations have something left to be done.
+const OPEN: &str = "SELECT \
+    (SELECT COUNT(*) FROM conductor_operation WHERE message_id IS NOT NULL) AS known, \
+    (SELECT COUNT(*) FROM conductor_operation \
+        WHERE state NOT IN ('succeeded', 'failed', 'refused', 'cancelled') OR reply_pending = true) AS open";
+
 #[derive(QueryableByName)]
-struct Count {
+struct Open {
     #[diesel(sql_type = BigInt)]
-    count: i64,
+    known: i64,
+    #[diesel(sql_type = BigInt)]
+    open: i64,
 }
 
 impl Workshop {
@@ -134,7 +141,8 @@ async fn schedule(
     let stage = Arc::new(Stage::new(plan, store, Trace::new(wanted.in_words), dice));
     let around = Surroundings {
         stage: Arc::clone(&stage),
-        cloud: Arc::new(Cloud::default()),
+        cloud: Arc::default(),
+        record: Arc::default(),
         answers: Arc::new(Answers::default()),
         broker: format!("simulation-{}", wanted.seed),
         settings,
@@ -183,7 +191,7 @@ async fn schedule(
     for operation in &operations {
         stage.trace.note("end", format_args!("{operation}"));
     }
-    let record = around.cloud.record();
+    let record = around.record.written();
     let outcome = verdict::Evidence {
         around: &around,
         seen: &seen,
@@ -205,12 +213,8 @@ async fn schedule(
 
 fn nothing_is_open(stage: &Stage, clients: &Clients) -> Result<bool> {
     let arrived = i64::try_from(clients.arrived())?;
-    let known = "SELECT COUNT(*) AS count FROM conductor_operation WHERE message_id IS NOT NULL";
-    let open = "SELECT COUNT(*) AS count FROM conductor_operation \
-        WHERE state NOT IN ('succeeded', 'failed', 'refused', 'cancelled') OR reply_pending = true";
     stage.store.with(stage.now_ms(), |conn| {
-        let known: Count = diesel::sql_query(known).get_result(conn)?;
-        let open: Count = diesel::sql_query(open).get_result(conn)?;
-        Ok(known.count >= arrived && open.count == 0)
+        let counts: Open = diesel::sql_query(OPEN).get_result(conn)?;
+        Ok(counts.known >= arrived && counts.open == 0)
     })
 }

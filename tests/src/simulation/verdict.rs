@@ -9,8 +9,8 @@ use crate::checker::{self, Bounds, Rule, Verdict};
 
 use super::conductor::{ALIVE, Surroundings};
 use super::database::EPOCH_MS;
-use super::driver::Record;
 use super::plan::{DRIVERS, LEASE, LIMIT};
+use super::record::Written;
 
 /// Who lived when, and what was strange about it.
 #[derive(Default)]
@@ -21,6 +21,8 @@ pub struct Seen(Mutex<Vec<Life>>);
 pub struct Life {
     /// Of which member.
     pub member: usize,
+    /// What it has loaded.
+    pub drivers: Vec<&'static str>,
     /// Its begin.
     pub from: Duration,
     /// Its end.
@@ -33,10 +35,11 @@ pub struct Life {
 
 impl Seen {
     /// A process begins. Returns its number.
-    pub fn begin(&self, member: usize, from: Duration) -> usize {
+    pub fn begin(&self, member: usize, drivers: &[&'static str], from: Duration) -> usize {
         let mut lives = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lives.push(Life {
             member,
+            drivers: drivers.to_vec(),
             from,
             until: None,
             asked: (0, 0),
@@ -78,7 +81,7 @@ pub struct Evidence<'a> {
     /// Rows.
     pub clusters: Vec<ClusterRow>,
     /// What drivers wrote down.
-    pub record: Record,
+    pub record: Written,
 }
 
 impl Evidence<'_> {
@@ -263,12 +266,11 @@ impl Evidence<'_> {
         let moment = Duration::from_secs(8) + Duration::from_millis(most.abs_diff(least));
         let long_before = ended.saturating_sub(ALIVE + plan.driver_patience + moment);
         let is_there = |life: &Life| {
-            let member = &plan.members[life.member];
             let lived = life.from + moment <= ended && life.until.is_none_or(|until| until > ended + moment);
             let is_cut_off = plan.troubles.iter().any(|trouble| {
                 trouble.who == Some(life.member) && trouble.from <= ended && trouble.until >= long_before
             });
-            member.drivers.contains(driver) && lived && !is_cut_off
+            life.drivers.contains(driver) && lived && !is_cut_off
         };
         !self.seen.lives().iter().any(is_there)
     }
