@@ -16,13 +16,16 @@ pub fn check(history: &History) -> Vec<Verdict> {
         let letters = known.letters.get(id).copied().unwrap_or_default();
         // What cannot be read is in no journal by which a copy could be recognised.
         let count = operations.len() + letters.min(1);
-        let is_wrong = match told.heard {
+        let is_wrong = match &told.heard {
             Heard::Confirmed | Heard::Result | Heard::Failure(_) => count != 1,
             Heard::Nothing => count > 1,
             // That nobody knows, as after a broken line.
             Heard::Refused { status: 500.., .. } => count > 1,
-            // That nothing will happen: at most the refusal is written down.
-            Heard::Refused { .. } => count > 1 || operations.iter().any(|one| one.state != "refused"),
+            // That nothing will happen: at most the refusal is written down, or the end of what had to wait for its turn.
+            Heard::Refused { text, .. } => {
+                let is_written = |one: &&Operation| one.state == "refused" || ended_as_told(one, text);
+                count > 1 || !operations.iter().all(is_written)
+            }
         };
         if is_wrong {
             let seen: Vec<String> = operations.iter().map(ToString::to_string).collect();
@@ -36,6 +39,13 @@ pub fn check(history: &History) -> Vec<Verdict> {
     }
     verdicts.extend(unasked(history));
     verdicts
+}
+
+/// Whether an operation failed for what its caller was told, in JSON.
+fn ended_as_told(operation: &Operation, text: &str) -> bool {
+    let words = |text: &str| text.replace(['"', '\\'], "");
+    let reason = operation.reason.as_deref().unwrap_or_default();
+    operation.state == "failed" && !reason.is_empty() && words(text).contains(&words(reason))
 }
 
 /// A caller was told the other thing.

@@ -404,3 +404,55 @@ fn a_call_that_was_killed_is_made_again_by_the_next_owner() {
     history.calls.push(again);
     assert_eq!(check(&history, &BOUNDS), []);
 }
+
+#[test]
+fn what_waited_behind_a_failure_may_be_refused_when_its_turn_has_come() {
+    let reason = "Upgrading a cluster when status is \"CREATE_FAILED\" is not supported.";
+    let refused = |cluster: &str| {
+        let mut history = sound();
+        history.told.push(Told {
+            id: Some(RequestId::Rest("req-late".into())),
+            tenant: "south".into(),
+            kind: "cluster_upgrade".into(),
+            cluster: Some(cluster.into()),
+            asked: 1_000_500,
+            limit: LIMIT,
+            heard: Heard::Refused {
+                status: 400,
+                text: serde_json::json!({ "detail": reason }).to_string(),
+            },
+        });
+        history.operations.push(Operation {
+            id: "late".into(),
+            message: Some("message-late".into()),
+            request: Some("req-late".into()),
+            kind: "cluster_upgrade".into(),
+            cluster: cluster.into(),
+            tenant: "south".into(),
+            state: "failed".into(),
+            reason: Some(reason.into()),
+            attempts: 1,
+            created: 1_000_510,
+            ended: Some(1_005_000),
+        });
+        history
+    };
+    let of_its_own = |history: &History| {
+        let verdicts = check(history, &BOUNDS).into_iter();
+        let rules = verdicts.filter(|verdict| verdict.about.ends_with("late"));
+        rules.map(|verdict| verdict.rule).collect::<Vec<_>>()
+    };
+    assert_eq!(of_its_own(&refused("b")), [], "it waited behind a failed create");
+    assert_eq!(
+        of_its_own(&refused("a")),
+        [Rule::Reasons],
+        "nothing failed before it"
+    );
+    let mut history = refused("b");
+    history.operations.last_mut().unwrap().reason = Some("no room".into());
+    assert_eq!(
+        of_its_own(&history),
+        [Rule::Accepted, Rule::Reasons],
+        "it is not what was told"
+    );
+}

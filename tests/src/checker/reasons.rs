@@ -37,6 +37,11 @@ const STATED: &[Stated] = &[
         },
     },
     Stated {
+        state: "failed",
+        contains: "_FAILED\" is not supported.",
+        holds: was_refused_at_its_turn,
+    },
+    Stated {
         state: "refused",
         contains: " already exists in the cluster ",
         holds: |history, operation| {
@@ -130,6 +135,14 @@ fn is_over_its_limit(history: &History, operation: &Operation) -> bool {
     let limit = history.asked_for(operation).map(|told| told.limit);
     let took = operation.ended.unwrap_or_default() - operation.created;
     limit.is_none_or(|limit| took + 1000 >= limit)
+}
+
+/// It had waited behind one that failed, and its cluster's status does not allow it since.
+fn was_refused_at_its_turn(history: &History, operation: &Operation) -> bool {
+    let mut before = history.operations.iter().filter(|one| {
+        one.id != operation.id && one.cluster == operation.cluster && one.ended <= operation.ended
+    });
+    history.calls_of(operation).next().is_none() && before.any(|one| one.state == "failed")
 }
 
 fn has_a_delete(history: &History, operation: &Operation) -> bool {
