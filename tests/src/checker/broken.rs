@@ -406,7 +406,7 @@ fn a_call_that_was_killed_is_made_again_by_the_next_owner() {
 }
 
 #[test]
-fn what_waited_behind_a_failure_may_be_refused_when_its_turn_has_come() {
+fn an_operation_refused_at_its_turn_needs_a_failed_one_before_it() {
     let reason = "Upgrading a cluster when status is \"CREATE_FAILED\" is not supported.";
     let refused = |cluster: &str| {
         let mut history = sound();
