@@ -35,7 +35,11 @@ pub fn check(history: &History) -> Vec<Verdict> {
             );
             verdicts.push(Verdict::new(Rule::Accepted, &id.to_string(), evidence));
         }
-        verdicts.extend(operations.iter().filter_map(|one| contradicts(&told.heard, one)));
+        verdicts.extend(
+            operations
+                .iter()
+                .filter_map(|one| contradicts(history, &told.heard, one)),
+        );
     }
     verdicts.extend(unasked(history));
     verdicts
@@ -48,10 +52,18 @@ fn ended_as_told(operation: &Operation, text: &str) -> bool {
     operation.state == "failed" && !reason.is_empty() && words(text).contains(&words(reason))
 }
 
+/// Whether the driver had begun with what was asked, and the cloud went on with it: this is when a caller gets its result.
+fn is_in_the_cloud(history: &History, operation: &Operation) -> bool {
+    let calls = history.calls.iter().filter(|call| call.operation == operation.id);
+    let ends = calls.filter_map(|call| call.end.as_ref());
+    ends.map(|end| end.outcome.as_str())
+        .any(|outcome| outcome.ends_with("_IN_PROGRESS"))
+}
+
 /// A caller was told the other thing.
-fn contradicts(heard: &Heard, operation: &Operation) -> Option<Verdict> {
+fn contradicts(history: &History, heard: &Heard, operation: &Operation) -> Option<Verdict> {
     let is_told = match heard {
-        Heard::Result => operation.state == "succeeded",
+        Heard::Result => operation.state == "succeeded" || is_in_the_cloud(history, operation),
         Heard::Failure(_) => operation.state != "succeeded",
         _ => true,
     };

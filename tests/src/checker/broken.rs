@@ -456,3 +456,22 @@ fn an_operation_refused_at_its_turn_needs_a_failed_one_before_it() {
         "it is not what was told"
     );
 }
+
+/// The caller of a call has its answer when the driver has begun; a delete may stop what the cloud does after that.
+#[test]
+fn a_result_holds_when_the_cloud_is_stopped_later() {
+    let stopped = |outcome: &str| {
+        let mut history = sound();
+        history.told[3].heard = Heard::Result;
+        history.operations[3].state = "cancelled".into();
+        let end = history.calls[3].end.as_mut().unwrap();
+        end.outcome = outcome.into();
+        let verdicts = check(&history, &BOUNDS).into_iter();
+        verdicts
+            .filter(|verdict| verdict.rule == Rule::Accepted)
+            .map(|verdict| verdict.about)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(stopped("UPDATE_IN_PROGRESS"), Vec::<String>::new());
+    assert_eq!(stopped("UPDATE_COMPLETE"), ["operation-3"]);
+}
