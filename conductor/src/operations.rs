@@ -28,6 +28,7 @@
 //! | [`suspects`] | operations under which conductors end, and how they are kept from taking others along |
 //! | [`at_work`] | what this process works on, for its report |
 //! | [`sweep`] | what nobody's lease covers |
+//! | `unanswered` | the last write of a worker, when it was not told what became of it |
 //! | [`unread`] | what another release has written and this one cannot read |
 //! | [`database_watch`] | how long the database has been seen: who has not seen it judges nobody |
 //! | [`admin`] | list, show, retry, discard |
@@ -66,6 +67,7 @@ pub mod stored_reply;
 pub mod suspects;
 pub mod sweep;
 pub mod turns;
+mod unanswered;
 pub mod unread;
 
 pub use executor::Executor;

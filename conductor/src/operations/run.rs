@@ -38,7 +38,7 @@ use super::notice::{ClusterSnapshot, Notice};
 use super::retry::{self, Decision, Failure, FailureClass, History};
 use super::services::OperationServices;
 use super::state::State;
-use super::unread;
+use super::{unanswered, unread};
 use crate::metric_definitions as metric;
 use crate::workflows::CertificateRefs;
 use crate::workflows::{DriverRef, OperationKind, Step, choose_nodes};
@@ -94,6 +94,10 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
     };
     let was_slow = kept.was_slow();
     drop(kept);
+    let outcome = match outcome {
+        Err(JournalError::LeaseLost) => unanswered::left_as(&services, &lease).await,
+        other => other,
+    };
     match outcome {
         Ok(state) => {
             tracing::info!({ field::OPERATION_STATE } = %state, "operation moved on");

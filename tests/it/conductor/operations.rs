@@ -25,4 +25,6 @@ mod slow_questions;
 mod strange_failures;
 mod suspects;
 mod unanswered_commits;
+#[cfg(feature = "simulation")]
+mod unanswered_ends;
 pub(crate) mod world;

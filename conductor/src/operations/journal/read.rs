@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
-use magnum_common::ids::{NodeGroupUuid, OperationId};
+use magnum_common::ids::{ConductorId, Epoch, NodeGroupUuid, OperationId};
 use magnum_db::read::operations::{self, OperationFilter};
 use magnum_db::{self as db, AnyConnection, DbError, schema};
 
@@ -195,6 +195,41 @@ pub fn is_released(conn: &mut AnyConnection, uuid: &str, epoch: i64) -> Result<b
         .filter(e::epoch.eq(epoch))
         .filter(e::kind.eq(EventKind::Released.as_str()));
     Ok(diesel::select(diesel::dsl::exists(released)).get_result(conn)?)
+}
+
+/// How the worker that had the operation with this epoch has left it: `None` when it has neither ended it nor left it to the
+/// cloud, or when an operator has queued it anew since.
+///
+/// # Errors
+/// The database failed.
+pub fn left_as(
+    conn: &mut AnyConnection,
+    operation: &OperationId,
+    owner: &ConductorId,
+    epoch: Epoch,
+) -> Result<Option<State>, JournalError> {
+    use schema::conductor_operation_event::dsl as e;
+    let left: Option<String> = e::conductor_operation_event
+        .filter(e::operation_uuid.eq(operation.as_str()))
+        .filter(e::epoch.eq(epoch.0))
+        .filter(e::conductor.eq(owner.as_str()))
+        .filter(e::kind.eq_any([EventKind::Ended.as_str(), EventKind::Observing.as_str()]))
+        .select(e::kind)
+        .first(conn)
+        .optional()?;
+    let Some(left) = left else {
+        return Ok(None);
+    };
+    if left == EventKind::Observing.as_str() {
+        return Ok(Some(State::Observing));
+    }
+    let state: Option<String> = op::conductor_operation
+        .filter(op::uuid.eq(operation.as_str()))
+        .select(op::state)
+        .first(conn)
+        .optional()?;
+    let state = state.and_then(|state| state.parse::<State>().ok());
+    Ok(state.filter(|state| !state.is_open()))
 }
 
 /// The operation of a cluster that waits for the cloud.

@@ -1,13 +1,16 @@
 //! A commit that was carried out and whose answer got lost: what it was about is done once more, and comes out the same.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use magnum_common::ids::{ConductorId, OperationId};
-use magnum_conductor::operations::journal::Operation;
+use magnum_conductor::operations::State;
 use magnum_conductor::operations::journal::candidates::{self, Place};
+use magnum_conductor::operations::journal::{Operation, fenced, read};
 use magnum_conductor::operations::lease::{self, Lease};
 use magnum_conductor::operations::material::{self, Begin};
 use magnum_conductor::operations::slots::Room;
+use magnum_conductor::workflows::{OperationKind, Step};
 use magnum_tests::{TestDatabase, on_every_database};
 use tokio::time::Instant;
 
@@ -57,7 +60,7 @@ on_every_database! {
         end(&database, &first).await;
         let (lease, operation) = claim(&world).await;
         assert!(operation.args.started.is_none(), "it has waited");
-        let (lease, timing) = (std::sync::Arc::new(lease), world.timing.clone());
+        let (lease, timing) = (Arc::new(lease), world.timing.clone());
         let begin = async || {
             let (lease, operation, timing) = (lease.clone(), operation.clone(), timing.clone());
             let step = operation.step;
@@ -71,5 +74,25 @@ on_every_database! {
             begun.push((material.started.expect("arguments"), material.cluster, material.node_groups));
         }
         assert_eq!(begun[0], begun[1]);
+    }
+}
+
+on_every_database! {
+    async fn what_a_worker_has_left_to_the_cloud_is_known_as_its_own(database: TestDatabase) {
+        let world = World::new(&database).await;
+        world.record(create()).await;
+        let (lease, _) = claim(&world).await;
+        let lease = Arc::new(lease);
+        let left = async || {
+            let lease = lease.clone();
+            let left = move |conn: &mut _| read::left_as(conn, lease.operation(), lease.owner(), lease.epoch());
+            world.read(left).await
+        };
+        assert_eq!(left().await, None, "it runs");
+        let observed = lease.clone();
+        world.read(move |conn| fenced::observe(conn, &observed, Step::CallDriver(OperationKind::ClusterCreate), None)).await;
+        assert_eq!(left().await, Some(State::Observing));
+        database.execute("UPDATE conductor_operation_event SET conductor = 'two'").await.expect("SQL");
+        assert_eq!(left().await, None, "somebody else did");
     }
 }

@@ -72,6 +72,8 @@ pub struct World {
     pub sink: Arc<Sink>,
     pub key: Arc<JournalKey>,
     pub timing: OperationTiming,
+    /// Takes none, unless a test listens.
+    pub notices: NoticeQueue,
     _folder: tempfile::TempDir,
 }
 
@@ -149,6 +151,7 @@ impl World {
             sink: Arc::default(),
             key: Arc::new(key),
             timing,
+            notices: NoticeQueue::default(),
             _folder: folder,
         }
     }
@@ -185,7 +188,7 @@ impl World {
             signals: Arc::new(Signals::default()),
             answers,
             monitors: CallMonitors::new(self.db.clone(), Arc::clone(&sink)),
-            notices: NoticeQueue::default(),
+            notices: self.notices.clone(),
             at_work: AtWork::default(),
             breakers: Breakers::default(),
         };
