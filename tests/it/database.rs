@@ -6,6 +6,7 @@
 //! | `migrations` | what `magnum-db-manage upgrade` makes, adopts and refuses |
 //! | `operations_read` | what operators search for and what is stuck, the same on all of them |
 //! | `pool` | transactions, collisions, locks, outages |
+//! | `prepared` | what is said to be kept is prepared once, and a server without room for it is an outage that passes |
 //! | `rows` | rows that real Magnum wrote are read field by field, and ours are the same bytes |
 //! | `seam` | work through a seam ends as the seam says: what simulations rely on |
 //! | `silent_server` | a server that does not answer fails the work in time, threads come back, dead connections are replaced |
@@ -14,6 +15,7 @@ mod galera_conflicts;
 mod migrations;
 mod operations_read;
 mod pool;
+mod prepared;
 mod rows;
 #[cfg(feature = "simulation")]
 mod seam;

@@ -200,6 +200,7 @@ const TEXTS: &[(Class, &[&str])] = &[
             "can't connect",                      // MySQL 2002, 2003
             "server shutdown in progress",        // MySQL 1053
             "too many connections",               // MySQL 1040
+            "max_prepared_stmt_count",            // MySQL 1461: closing the connection makes room
             "wsrep has not yet prepared",         // Galera 1047
             "read-only",                          // MySQL 1290: a replica after a failover
             "terminating connection",             // PostgreSQL 57P01

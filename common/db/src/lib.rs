@@ -10,6 +10,7 @@
 //! write/, lock.rs         writes both programs make, and row locks
 //! migrate.rs              Magnum's tables by alembic revision, ours by diesel migrations
 //! clock.rs                the database's time, for leases
+//! prepared.rs             statements that a connection keeps prepared
 //! ```
 //!
 //! Magnum's seven tables are shared with Python services that may run beside us: the same columns, the same
@@ -22,6 +23,7 @@ pub mod error;
 pub mod lock;
 pub mod migrate;
 pub mod pool;
+pub mod prepared;
 pub mod read;
 pub mod rows;
 pub mod schema;
@@ -40,6 +42,7 @@ pub use error::DbError;
 #[cfg(feature = "test-support")]
 pub use pool::simulated;
 pub use pool::{Database, PoolOptions};
+pub use prepared::{KeepPrepared, padded};
 pub use url::DatabaseUrl;
 
 /// Values in one `IN (…)`: far below the limits of the three databases, large enough that a page of the API

@@ -17,6 +17,7 @@ use diesel::prelude::*;
 use super::clock::now_ms_expr;
 use super::connection::AnyConnection;
 use super::error::DbError;
+use super::prepared::{KeepPrepared as _, padded};
 use super::schema::{
     cluster, cluster_template, conductor_cluster_health, conductor_cluster_poll, conductor_operation,
 };
@@ -94,7 +95,7 @@ pub fn running_if_free(
     rows: &[i64],
 ) -> Result<Vec<(i64, i64, bool)>, DbError> {
     let rows = conductor_operation::table
-        .filter(conductor_operation::id.eq_any(rows))
+        .filter(conductor_operation::id.eq_any(padded(rows)))
         .filter(conductor_operation::owner.eq(owner.as_str()))
         .filter(conductor_operation::state.eq("running"))
         .select((
@@ -104,11 +105,11 @@ pub fn running_if_free(
         ));
     Ok(match conn {
         #[cfg(feature = "postgres")]
-        AnyConnection::Postgres(conn) => rows.for_update().skip_locked().load(conn)?,
+        AnyConnection::Postgres(conn) => rows.for_update().skip_locked().keep_prepared().load(conn)?,
         #[cfg(feature = "mysql")]
-        AnyConnection::Mysql(conn) => rows.for_update().skip_locked().load(conn)?,
+        AnyConnection::Mysql(conn) => rows.for_update().skip_locked().keep_prepared().load(conn)?,
         #[cfg(feature = "sqlite")]
-        AnyConnection::Sqlite(conn) => rows.load(conn)?,
+        AnyConnection::Sqlite(conn) => rows.keep_prepared().load(conn)?,
     })
 }
 

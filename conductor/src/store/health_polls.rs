@@ -12,7 +12,7 @@ use magnum_common::ids::{ClusterUuid, ConductorId};
 use magnum_common::model::{ClusterStatus, HealthStatus};
 use magnum_db::rows::RowTime;
 use magnum_db::write::unless_exists;
-use magnum_db::{self as db, AnyConnection, DbError, lock, schema};
+use magnum_db::{self as db, AnyConnection, DbError, KeepPrepared as _, lock, schema};
 
 use super::poll_leases::{millis, poll_leases, texts};
 use crate::workflows::DriverRef;
@@ -119,6 +119,7 @@ pub fn claim(
         .order(poll::next_poll_ms)
         .limit(limit)
         .select(poll::cluster_uuid)
+        .keep_prepared()
         .load(conn)?;
     if due.is_empty() {
         return Ok(Vec::new());

@@ -15,7 +15,7 @@ use diesel::sql_types::Bool;
 use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
 use magnum_common::model::ClusterStatus;
 use magnum_db::write::unless_exists;
-use magnum_db::{self as db, AnyConnection, DbError, lock, schema};
+use magnum_db::{self as db, AnyConnection, DbError, KeepPrepared as _, lock, schema};
 
 use crate::workflows::{DriverRef, format};
 
@@ -114,6 +114,7 @@ pub fn claim(
         .order(poll::next_poll_ms)
         .limit(limit)
         .select(poll::cluster_uuid)
+        .keep_prepared()
         .load(conn)?;
     if due.is_empty() {
         return Ok(Vec::new());

@@ -10,6 +10,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use magnum_conductor::seal::JournalKey;
 use magnum_config::Settings;
+use magnum_db::KeepPrepared as _;
 use magnum_rpc::Addressing;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
@@ -214,7 +215,7 @@ async fn schedule(
 fn nothing_is_open(stage: &Stage, clients: &Clients) -> Result<bool> {
     let arrived = i64::try_from(clients.arrived())?;
     stage.store.with(stage.now_ms(), |conn| {
-        let counts: Open = diesel::sql_query(OPEN).get_result(conn)?;
+        let counts: Open = diesel::sql_query(OPEN).keep_prepared().get_result(conn)?;
         Ok(counts.known >= arrived && counts.open == 0)
     })
 }

@@ -14,7 +14,7 @@
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool};
-use magnum_db::{self as db, AnyConnection, schema};
+use magnum_db::{self as db, AnyConnection, KeepPrepared as _, padded, schema};
 
 use super::JournalError;
 use super::known::{Condition, is_known};
@@ -220,7 +220,7 @@ fn due(
                 .is_null()
                 .or(op::lease_expires_ms.is_null())
                 .or(op::lease_expires_ms.eq(0))
-                .or(op::id.eq_any(&claimable.over)),
+                .or(op::id.eq_any(padded(&claimable.over))),
         );
     // A suspect waits longer. What it waits for wakes nobody: the next look finds it.
     let has_waited = sql::<Bool>(&format!(
@@ -248,6 +248,7 @@ fn due(
         .filter(is_known())
         .select(Candidate::as_select())
         .limit(limit)
+        .keep_prepared()
         .load(conn)?)
 }
 
@@ -260,7 +261,7 @@ fn queued(
     rows: &[i64],
 ) -> Result<Vec<Candidate>, JournalError> {
     Ok(op::conductor_operation
-        .filter(op::id.eq_any(rows))
+        .filter(op::id.eq_any(padded(rows)))
         .filter(op::state.eq(State::Queued.as_str()))
         .filter(op::next_attempt_ms.is_null().or(op::next_attempt_ms.le(now)))
         .filter(op::driver.is_null().or(op::driver.eq_any(&claimable.drivers)))
@@ -269,6 +270,7 @@ fn queued(
         .filter(is_known())
         .filter(sql::<Bool>(ITS_TURN))
         .select(Candidate::as_select())
+        .keep_prepared()
         .load(conn)?)
 }
 
@@ -290,13 +292,13 @@ fn fits(room: &Room) -> Box<Condition> {
     let driver_not_in = |names: &[String]| {
         op::driver
             .is_null()
-            .or(op::driver.ne_all(names.to_vec()))
+            .or(op::driver.ne_all(padded(names)))
             .assume_not_null()
     };
     let project_not_in = |names: &[String]| {
         op::project_id
             .is_null()
-            .or(op::project_id.ne_all(names.to_vec()))
+            .or(op::project_id.ne_all(padded(names)))
             .assume_not_null()
     };
     let is_delete = || op::kind.eq(OperationKind::ClusterDelete.as_str());
@@ -371,7 +373,8 @@ pub fn next_due_in_ms(
         .filter(has_version(claimable))
         .filter(is_known())
         .select(diesel::dsl::min(op::next_attempt_ms))
-        .first(conn)?;
+        .keep_prepared()
+        .get_result(conn)?;
     let expiry: Option<i64> = op::conductor_operation
         .filter(op::state.eq(State::Running.as_str()))
         .filter(op::lease_expires_ms.gt(after_ms))
@@ -379,7 +382,8 @@ pub fn next_due_in_ms(
         .filter(has_version(claimable))
         .filter(is_known())
         .select(diesel::dsl::min(op::lease_expires_ms))
-        .first(conn)?;
+        .keep_prepared()
+        .get_result(conn)?;
     Ok(retry
         .into_iter()
         .chain(expiry)

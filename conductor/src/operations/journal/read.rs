@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use magnum_common::ids::{ConductorId, Epoch, NodeGroupUuid, OperationId};
 use magnum_db::read::operations::{self, OperationFilter};
-use magnum_db::{self as db, AnyConnection, DbError, schema};
+use magnum_db::{self as db, AnyConnection, DbError, KeepPrepared as _, padded, schema};
 
 use super::JournalError;
 use super::rows::{EventKind, EventRow, OperationRow, Unreadable};
@@ -66,8 +66,9 @@ pub fn known(
     messages: &[&str],
 ) -> Result<HashMap<String, KnownMessage>, JournalError> {
     let rows: Vec<(Option<String>, String, bool)> = op::conductor_operation
-        .filter(op::message_id.eq_any(messages))
+        .filter(op::message_id.eq_any(padded(messages)))
         .select((op::message_id, op::uuid, op::answer.is_not_null()))
+        .keep_prepared()
         .load(conn)?;
     Ok(rows
         .into_iter()
@@ -130,10 +131,11 @@ pub fn is_unanswered(conn: &mut AnyConnection, uuid: &str) -> Result<bool, Journ
 /// The database failed.
 pub fn open(conn: &mut AnyConnection, clusters: &[&str]) -> Result<Vec<OpenRow>, JournalError> {
     Ok(op::conductor_operation
-        .filter(op::cluster_uuid.eq_any(clusters))
+        .filter(op::cluster_uuid.eq_any(padded(clusters)))
         .filter(op::state.eq_any(State::OPEN.iter().map(|state| state.as_str())))
         .order(op::id)
         .select((op::id, op::uuid, op::cluster_uuid, op::kind, op::state))
+        .keep_prepared()
         .load::<(i64, String, String, String, String)>(conn)?
         .into_iter()
         .map(|(row, uuid, cluster, kind, state)| OpenRow {
@@ -292,6 +294,7 @@ pub fn out_of_time(conn: &mut AnyConnection, now: i64) -> Result<Vec<i64>, Journ
         ]))
         .filter(op::deadline_ms.le(now))
         .select(op::id)
+        .keep_prepared()
         .load(conn)?)
 }
 
@@ -370,6 +373,7 @@ pub fn answers_due(conn: &mut AnyConnection, quiet_ms: i64) -> Result<Vec<i64>, 
         .filter(sql::<Bool>("reply_pending = true"))
         .filter(op::updated_ms.le(now.saturating_sub(quiet_ms)))
         .select(op::id)
+        .keep_prepared()
         .load(conn)?)
 }
 
