@@ -242,11 +242,13 @@ impl ExecDriver {
                 format!("cannot start a guard for {}: {error}", self.who),
             ))
         })?;
+        let is_success = end == process::End::Exited(0);
         let checked = Ended {
             end: &end,
             who: &self.who,
             last_stderr_line: transcript.stderr.last_line(),
             limit,
+            is_gone: !is_success && matches!(tokio::fs::try_exists(&self.program).await, Ok(false)),
         }
         .check();
         match (checked, &transcript.outcome) {
@@ -307,6 +309,7 @@ impl ExecDriver {
             who: &self.who,
             last_stderr_line: transcript.stderr.last_line(),
             limit: self.spec.timeout,
+            is_gone: false,
         }
         .silent()
     }

@@ -21,6 +21,8 @@ pub struct Ended<'a> {
     pub last_stderr_line: Option<&'a str>,
     /// The limit it ran under.
     pub limit: Duration,
+    /// Whether the program's file has gone since it was started: its package is being removed, or replaced.
+    pub is_gone: bool,
 }
 
 impl Ended<'_> {
@@ -39,6 +41,10 @@ impl Ended<'_> {
             End::Exited(code) if *code == i32::from(CANNOT_START) && self.was_refused() => Err(
                 DriverError::NotHere(self.with_stderr_line(format!("{who} cannot be run here"))),
             ),
+            // An interpreter that was started for it did not find it, or it did not find what stood beside it.
+            End::Exited(code) if self.is_gone => Err(DriverError::NotHere(self.with_stderr_line(format!(
+                "{who} is not on this host any more and failed with exit code {code}"
+            )))),
             End::Exited(code) => Err(DriverError::Permanent(
                 self.with_stderr_line(format!("{who} failed with exit code {code}")),
             )),
@@ -108,6 +114,7 @@ mod tests {
             who: "driver disk 1.0.0 (driver.py)",
             last_stderr_line: Some("no space"),
             limit: Duration::from_secs(60),
+            is_gone: false,
         }
         .check()
     }

@@ -359,6 +359,26 @@ async fn a_program_that_cannot_be_started_is_named() {
 }
 
 #[tokio::test]
+async fn a_program_that_is_taken_away_while_it_starts_is_not_here() {
+    let it = script(r#"rm "$MAGNUM_DRIVER_DIR/driver.sh"; echo "can't open file" >&2; exit 2"#);
+    let error = it.create().await.unwrap_err();
+    let DriverError::NotHere(reason) = &error else {
+        panic!("another conductor may have it: {error:?}");
+    };
+    assert!(
+        reason.whole().contains("exit code 2: can't open file"),
+        "{error:?}"
+    );
+    let it = script(r#"rm "$MAGNUM_DRIVER_DIR/driver.sh"; echo '{"error": "quota"}'; exit 1"#);
+    let error = it.create().await.unwrap_err();
+    assert_eq!(
+        error,
+        DriverError::Permanent("quota".into()),
+        "it has said what it is"
+    );
+}
+
+#[tokio::test]
 async fn a_program_that_cannot_start_another_one_has_failed() {
     let it = script("echo 'no such tool' >&2; exit 126");
     let error = it.create().await.unwrap_err();
