@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{Bool, Text};
 use magnum_common::ids::{ClusterUuid, ConductorId, OperationId};
 use magnum_common::model::ClusterStatus;
 use magnum_db::write::unless_exists;
@@ -66,6 +66,13 @@ fn in_progress() -> Vec<&'static str> {
         .collect()
 }
 
+/// A cluster that is in progress and has no row.
+#[derive(QueryableByName)]
+struct Missing {
+    #[diesel(sql_type = Text, column_name = uuid)]
+    _uuid: String,
+}
+
 /// Gives rows to clusters that are in progress and have none: a Python conductor's driver began with them, or they
 /// are new. `false`: there were none, or another conductor added the same.
 ///
@@ -73,13 +80,20 @@ fn in_progress() -> Vec<&'static str> {
 /// The database failed.
 pub fn add_missing(conn: &mut AnyConnection, limit: u32) -> Result<bool, DbError> {
     let statuses: Vec<String> = in_progress().iter().map(|status| format!("'{status}'")).collect();
+    let missing = format!(
+        "FROM cluster c \
+         WHERE c.status IN ({}) AND c.uuid IS NOT NULL AND {BEGUN} \
+         AND NOT EXISTS (SELECT 1 FROM conductor_cluster_poll p WHERE p.cluster_uuid = c.uuid)",
+        statuses.join(", ")
+    );
+    // Mostly there is none, and MySQL would lock what such an insertion reads.
+    let first = diesel::sql_query(format!("SELECT c.uuid {missing} LIMIT 1")).keep_prepared();
+    if first.load::<Missing>(conn)?.is_empty() {
+        return Ok(false);
+    }
     let insert = format!(
         "INSERT INTO conductor_cluster_poll (cluster_uuid, lease_epoch, next_poll_ms, failures) \
-         SELECT c.uuid, 0, 0, 0 FROM cluster c \
-         WHERE c.status IN ({}) AND c.uuid IS NOT NULL AND {BEGUN} \
-         AND NOT EXISTS (SELECT 1 FROM conductor_cluster_poll p WHERE p.cluster_uuid = c.uuid) \
-         ORDER BY c.id LIMIT {limit}",
-        statuses.join(", ")
+         SELECT c.uuid, 0, 0, 0 {missing} ORDER BY c.id LIMIT {limit}"
     );
     // When another conductor is faster with one of them, what it leaves is found again the next time.
     unless_exists(conn, |conn| diesel::sql_query(insert).execute(conn))
