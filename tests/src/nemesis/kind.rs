@@ -129,11 +129,12 @@ impl Kind {
     ];
 
     /// Whether there is such a fault with this database. SQLite is a file: it has no server, no lines and no locks of rows, and
-    /// its clock is that of whoever asks. Where a server keeps the rows, a conductor writes nothing that a full disk would harm.
+    /// its clock is that of whoever asks. A delivery is late because its conductor's line to the server stands still. Where a server
+    /// keeps the rows, a conductor writes nothing that a full disk would harm.
     pub fn exists_with(self, backend: Backend) -> bool {
         use Kind::{
-            BlackHoleDatabase, ConductorClock, CutAfterCommit, CutDatabase, DatabaseClock, FreezeDatabase,
-            FullDisk, HeldRow, KillDatabase, RestartDatabase, SlowDatabase,
+            BlackHoleDatabase, ConductorClock, ConsumerTimeout, CutAfterCommit, CutDatabase, DatabaseClock,
+            FreezeDatabase, FullDisk, HeldRow, KillDatabase, RestartDatabase, SlowDatabase,
         };
         let is_of_a_server = matches!(
             self,
@@ -147,6 +148,7 @@ impl Kind {
                 | HeldRow
                 | ConductorClock
                 | DatabaseClock
+                | ConsumerTimeout
         );
         match backend {
             Backend::Sqlite => !is_of_a_server,
