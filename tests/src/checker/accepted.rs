@@ -52,18 +52,19 @@ fn ended_as_told(operation: &Operation, text: &str) -> bool {
     operation.state == "failed" && !reason.is_empty() && words(text).contains(&words(reason))
 }
 
-/// Whether the driver had begun with what was asked, and the cloud went on with it: this is when a caller gets its result.
-fn is_in_the_cloud(history: &History, operation: &Operation) -> bool {
+/// Whether the driver has reported how the cluster is. Then a caller gets its result, which shows the cluster: before the cloud has
+/// done it, and also when it has failed.
+fn is_reported(history: &History, operation: &Operation) -> bool {
     let calls = history.calls.iter().filter(|call| call.operation == operation.id);
     let ends = calls.filter_map(|call| call.end.as_ref());
     ends.map(|end| end.outcome.as_str())
-        .any(|outcome| outcome.ends_with("_IN_PROGRESS"))
+        .any(|outcome| outcome.ends_with("_IN_PROGRESS") || outcome.ends_with("_FAILED"))
 }
 
 /// A caller was told the other thing.
 fn contradicts(history: &History, heard: &Heard, operation: &Operation) -> Option<Verdict> {
     let is_told = match heard {
-        Heard::Result => operation.state == "succeeded" || is_in_the_cloud(history, operation),
+        Heard::Result => operation.state == "succeeded" || is_reported(history, operation),
         Heard::Failure(_) => operation.state != "succeeded",
         _ => true,
     };

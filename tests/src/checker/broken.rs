@@ -457,9 +457,9 @@ fn an_operation_refused_at_its_turn_needs_a_failed_one_before_it() {
     );
 }
 
-/// The caller of a call has its answer when the driver has begun; a delete may stop what the cloud does after that.
+/// The caller of a call has its answer when the driver has reported the cluster; a delete may stop what the cloud does after that.
 #[test]
-fn a_result_holds_when_the_cloud_is_stopped_later() {
+fn a_result_shows_the_cluster_as_its_driver_has_reported_it() {
     let stopped = |outcome: &str| {
         let mut history = sound();
         history.told[3].heard = Heard::Result;
@@ -473,5 +473,6 @@ fn a_result_holds_when_the_cloud_is_stopped_later() {
             .collect::<Vec<_>>()
     };
     assert_eq!(stopped("UPDATE_IN_PROGRESS"), Vec::<String>::new());
+    assert_eq!(stopped("UPDATE_FAILED"), Vec::<String>::new());
     assert_eq!(stopped("UPDATE_COMPLETE"), ["operation-3"]);
 }

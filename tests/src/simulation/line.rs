@@ -146,9 +146,7 @@ impl Line {
 
     /// What is wrong at this moment for this access.
     fn wrong(&self) -> Option<Wrong> {
-        let mut troubles = self
-            .troubles()
-            .filter(|trouble| !matches!(trouble.what, Wrong::Stalled | Wrong::Silent | Wrong::NoProcesses));
+        let mut troubles = self.troubles().filter(|trouble| !trouble.what.is_of_a_host());
         let hit = troubles.find(|trouble| self.stage.roll(|dice| dice.random_range(0..100) < trouble.share));
         hit.map(|trouble| trouble.what)
     }

@@ -108,6 +108,13 @@ pub enum Wrong {
     NoProcesses,
 }
 
+impl Wrong {
+    /// Whether it is of one host alone, and all the time: not of some accesses.
+    pub const fn is_of_a_host(self) -> bool {
+        matches!(self, Self::Stalled | Self::Silent | Self::NoProcesses)
+    }
+}
+
 /// Of a hundred calls of drivers, how many …
 #[derive(Debug, Clone, Copy)]
 pub struct Weather {

@@ -147,19 +147,6 @@ impl Evidence<'_> {
         let Some(checker::history::RequestId::Message(id)) = &told.id else {
             return told.clone();
         };
-        // Whoever asks for what goes on in a cloud is answered before its end, and by the cluster when the driver reports a failure.
-        let operation = self
-            .operations
-            .iter()
-            .find(|one| one.message.as_ref() == Some(id));
-        let goes_on = operation.is_some_and(|one| {
-            let ends = self.record.calls.iter().filter(|call| call.operation == one.id);
-            let mut ends = ends.filter_map(|call| call.end.as_ref());
-            ends.any(|end| end.outcome.ends_with("_IN_PROGRESS") || end.outcome.ends_with("_FAILED"))
-        });
-        if goes_on {
-            return told.clone();
-        }
         let heard = match self.around.answers.sent().get(id).and_then(|sent| sent.first()) {
             Some(Ok(_)) => Heard::Result,
             Some(Err(fault)) => Heard::Failure(fault.message.clone()),

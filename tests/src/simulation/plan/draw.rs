@@ -159,7 +159,7 @@ fn trouble(random: &mut StdRng, members: usize, quiet: Duration) -> Trouble {
         9 => Wrong::NoProcesses,
         _ => Wrong::Slow(Duration::from_millis(random.random_range(200..1600))),
     };
-    let is_of_one = matches!(what, Wrong::Stalled | Wrong::Silent | Wrong::NoProcesses) || one_in(random, 2);
+    let is_of_one = what.is_of_a_host() || one_in(random, 2);
     let from = seconds(random, 0, 40);
     let lasts = if one_in(random, 4) {
         quiet
@@ -173,7 +173,7 @@ fn trouble(random: &mut StdRng, members: usize, quiet: Duration) -> Trouble {
         until: (from + lasts).min(quiet),
         share: match what {
             Wrong::Locked => 15,
-            Wrong::Stalled | Wrong::Silent | Wrong::NoProcesses => 100,
+            _ if what.is_of_a_host() => 100,
             _ if one_in(random, 2) => 100,
             _ => random.random_range(5..60),
         },
