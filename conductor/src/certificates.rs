@@ -1,10 +1,7 @@
 //! Certificates of clusters: a set of CAs and a client certificate for each, and signing what users ask for.
 //!
 //! ```text
-//! authority.rs    CAs and the client certificate: what Magnum makes      key.rs    keys, and their encrypted form
-//! key_pool.rs     keys made ahead of need
-//! signing.rs      a user's request becomes a certificate, or a reason (signing_error.rs): pure; request.rs and
-//!                 extensions.rs check it
+//! magnum-x509     keys, requests and certificates as bytes      key_pool.rs  keys made ahead of need
 //! manager.rs      where they are kept: x509keypair.rs, barbican.rs, local.rs      material.rs  opened for drivers
 //! ```
 //!
@@ -19,20 +16,11 @@
 //!
 //! Not guaranteed: that a certificate can be withdrawn before it expires. Magnum has no revocation either.
 
-pub mod authority;
-mod cost;
 mod error;
-pub mod extensions;
-pub mod key;
 pub mod key_pool;
 pub mod manager;
 mod material;
-mod pem;
-mod request;
 mod resealing;
-pub mod signing;
-mod signing_error;
-mod x509;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,18 +32,17 @@ use magnum_common::ids::OperationId;
 use magnum_common::model::Cluster;
 use magnum_config::{CertManagerType, Settings};
 use magnum_db::Database;
+use magnum_x509::authority::{Authority, authority_name};
+use magnum_x509::extensions::Rules;
+use magnum_x509::key::PrivateKey;
+use magnum_x509::{CertificateFormatError, signing};
 use tokio::sync::{Notify, Semaphore};
 
-use self::authority::{Authority, authority_name};
 pub use self::error::{Cause, CertificateError};
-use self::extensions::Rules;
-use self::key::PrivateKey;
 use self::key_pool::KeyPool;
 use self::manager::{CertificateManager, Entry, ManagerError, Managers, Slot, Stored};
 use self::material::OpenedMaterial;
 pub use self::resealing::reseal;
-pub use self::signing_error::SigningError;
-pub use self::x509::CertificateFormatError;
 use crate::metric_definitions as metric;
 use crate::workflows::CertificateRefs;
 
@@ -270,7 +257,7 @@ impl Certificates {
     /// A request for a certificate, signed by the CA behind a reference. PEM without a newline at its end.
     ///
     /// # Errors
-    /// The CA cannot be read, or not in time; or the request is refused: see [`SigningError`].
+    /// The CA cannot be read, or not in time; or the request is refused: see [`SigningError`](magnum_x509::SigningError).
     pub async fn sign(&self, reference: &str, csr: &str) -> Result<String, CertificateError> {
         let pair = self.in_time(self.manager().get(reference)).await?;
         let (csr, rules) = (csr.to_owned(), self.inner.rules.clone());

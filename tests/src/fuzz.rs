@@ -15,14 +15,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use magnum_common::error::Fault;
-use magnum_conductor::certificates::authority::Authority;
-use magnum_conductor::certificates::extensions::Rules;
-use magnum_conductor::certificates::key::{KeyKind, PrivateKey};
-use magnum_conductor::certificates::signing::sign;
 use magnum_config::value::Keyword as _;
 use magnum_config::{ConfigArgs, Settings, X509Extension, X509KeyUsage};
 use magnum_objects::VersionedObject;
 use magnum_rpc::{RawMessage, WireReply, WireRequest, decode};
+use magnum_x509::authority::Authority;
+use magnum_x509::extensions::Rules;
+use magnum_x509::key::{KeyKind, PrivateKey};
+use magnum_x509::signing::sign;
 use x509_cert::Certificate;
 use x509_cert::der::{Decode as _, DecodePem as _};
 use x509_cert::ext::pkix::BasicConstraints;

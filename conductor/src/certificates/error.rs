@@ -3,10 +3,9 @@
 use magnum_common::error::{ErrorClass, Exception, Fault};
 use magnum_common::ids::ClusterUuid;
 use magnum_driver_api::Reason;
+use magnum_x509::{CertificateFormatError, SigningError};
 
 use super::manager::ManagerError;
-use super::signing_error::SigningError;
-use super::x509::CertificateFormatError;
 
 /// The cause of an error.
 #[derive(Debug, thiserror::Error)]

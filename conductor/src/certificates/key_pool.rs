@@ -15,8 +15,8 @@ use std::sync::Arc;
 use crate::seal::{JournalKey, Place, SealError};
 use magnum_config::Settings;
 use magnum_db::{Database, DbError};
+use magnum_x509::key::{KeyError, KeyKind, PrivateKey};
 
-use super::key::{KeyError, KeyKind, PrivateKey};
 use crate::metric_definitions as metric;
 use crate::store::key_pool as table;
 

@@ -21,7 +21,7 @@ use magnum_db::DbError;
 use magnum_openstack::ServiceError;
 use uuid::Uuid;
 
-use super::authority::KeyPair;
+use magnum_x509::authority::KeyPair;
 
 pub(super) use managers::Managers;
 pub use managers::probe_barbican;

@@ -12,7 +12,9 @@ use magnum_common::secret::Secret;
 use magnum_driver_api::{CaMaterial, ClusterCertificates, DriverError};
 use moka::future::Cache;
 
-use super::{Cause, CertificateError, CertificateFormatError, Certificates, key};
+use magnum_x509::{CertificateFormatError, key};
+
+use super::{Cause, CertificateError, Certificates};
 
 /// How long opened material is kept.
 const KEPT: Duration = Duration::from_secs(15 * 60);

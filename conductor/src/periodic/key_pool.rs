@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{FailureLog, Rounds};
-use crate::certificates::key::{KeyError, KeyKind, PrivateKey};
 use crate::certificates::key_pool::{KeyPool, KeyPoolError};
 use crate::metric_definitions as metric;
 use crate::operations::Signals;
+use magnum_x509::key::{KeyError, KeyKind, PrivateKey};
 
 /// Time between two passes.
 const INTERVAL: Duration = Duration::from_secs(5);

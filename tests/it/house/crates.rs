@@ -61,6 +61,7 @@ pub(super) const MAY_LIST: &[(&str, &[&str])] = &[
         ],
     ),
     ("conductor/kubernetes", &["magnum-common", "magnum-driver-api"]),
+    ("conductor/x509", &["magnum-common", "magnum-config"]),
     (
         "conductor/rpc-server",
         &["magnum-common", "magnum-rpc", "magnum-telemetry"],
@@ -107,6 +108,7 @@ const BELOW_THE_CONDUCTOR: &[&str] = &[
     "magnum-rpc-server",
     "magnum-service",
     "magnum-telemetry",
+    "magnum-x509",
 ];
 
 /// Every crate of ours.

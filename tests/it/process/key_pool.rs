@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use diesel::{Connection as _, MysqlConnection, RunQueryDsl as _};
-use magnum_conductor::certificates::key::{KeyKind, PrivateKey};
 use magnum_conductor::certificates::key_pool::KeyPool;
 use magnum_conductor::seal::JournalKey;
 use magnum_db::Database;
 use magnum_tests::deployment::Deployment;
 use magnum_tests::process::Launch;
 use magnum_tests::{Backend, wait};
+use magnum_x509::key::{KeyKind, PrivateKey};
 use serde_json::json;
 use x509_cert::Certificate;
 use x509_cert::der::{DecodePem as _, Encode as _};

@@ -11,8 +11,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_conductor::certificates::key::{KeyKind, PrivateKey};
 use magnum_config::Settings;
+use magnum_x509::key::{KeyKind, PrivateKey};
 use serde_json::json;
 use tokio::time::Instant;
 

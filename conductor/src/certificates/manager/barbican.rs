@@ -20,7 +20,7 @@ use magnum_openstack::{Credentials, ServiceError};
 use self::client::{Client, Container, SERVICE};
 use self::naming::mark_of;
 use super::{CertificateManager, Entry, ManagerError, Stored};
-use crate::certificates::authority::KeyPair;
+use magnum_x509::authority::KeyPair;
 
 const CERTIFICATE: &str = "certificate";
 const PRIVATE_KEY: &str = "private_key";

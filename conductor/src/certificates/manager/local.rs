@@ -14,7 +14,7 @@ use magnum_common::secret::Secret;
 use uuid::Uuid;
 
 use super::{CertificateManager, Entry, Kept, ManagerError, Sealing, Stored};
-use crate::certificates::authority::KeyPair;
+use magnum_x509::authority::KeyPair;
 
 const LOCK: &str = ".magnum-conductor.lock";
 

@@ -8,8 +8,8 @@ use magnum_common::model::X509KeyPair;
 use magnum_db::Database;
 
 use super::{CertificateManager, Entry, Kept, ManagerError, Sealing, Stored};
-use crate::certificates::authority::KeyPair;
 use crate::store::key_pairs;
+use magnum_x509::authority::KeyPair;
 
 /// The store in the database.
 pub(in crate::certificates) struct Table {

@@ -6,9 +6,9 @@ use magnum_db::migrate::{self, HEAD, Revision};
 use magnum_db::{Database, DatabaseUrl, DbError, PoolOptions};
 
 use super::report::Finding;
-use crate::certificates::key::KeyKind;
 use crate::operations::journal::read;
 use crate::store::upgrade_facts::{Facts, OpenContext};
+use magnum_x509::key::KeyKind;
 
 /// The result of the database checks.
 pub(super) struct DatabaseCheck {

@@ -5,12 +5,12 @@ use magnum_common::model::{Cluster, ClusterStatus, Outcome};
 use magnum_db::AnyConnection;
 use magnum_driver_api::DriverReport;
 
-use crate::certificates::authority::authority_name;
 use crate::operations::journal::{JournalError, Operation, read, write};
 use crate::store;
 use crate::store::certificate_removals::MadeBy;
 use crate::workflows::outcome::Consequences;
 use crate::workflows::{OperationKind, Step};
+use magnum_x509::authority::authority_name;
 
 /// What the driver has accepted is true from now on, whether it is done yet or not.
 pub(super) fn driver_took_it(conn: &mut AnyConnection, operation: &Operation) -> Result<(), JournalError> {

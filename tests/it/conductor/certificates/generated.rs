@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use magnum_common::clock::utc_now;
-use magnum_conductor::certificates::authority::{Authority, KeyPair};
-use magnum_conductor::certificates::key::{KeyKind, PrivateKey};
 use magnum_tests::oslo_peer::OsloPeer;
 use magnum_tests::{Backend, TestDatabase};
+use magnum_x509::authority::{Authority, KeyPair};
+use magnum_x509::key::{KeyKind, PrivateKey};
 use serde_json::{Value, json};
 
 use super::Bench;

@@ -3,12 +3,12 @@
 use anyhow::{Context as _, Result};
 use magnum_common::clock::utc_now;
 use magnum_common::error::{Exception, Fault};
-use magnum_conductor::certificates::SigningError;
-use magnum_conductor::certificates::authority::Authority;
-use magnum_conductor::certificates::extensions::Rules;
-use magnum_conductor::certificates::key::{KeyKind, PrivateKey};
-use magnum_conductor::certificates::signing::sign;
 use magnum_config::{Settings, X509Extension, X509KeyUsage};
+use magnum_x509::SigningError;
+use magnum_x509::authority::Authority;
+use magnum_x509::extensions::Rules;
+use magnum_x509::key::{KeyKind, PrivateKey};
+use magnum_x509::signing::sign;
 
 use super::Bench;
 

@@ -10,12 +10,13 @@ use x509_cert::attr::Attribute;
 use x509_cert::ext::Extension;
 use x509_cert::name::RdnSequence;
 
+use super::certificate;
 use super::key::{
     CURVE_P256, CURVE_P384, EC_PUBLIC_KEY, ECDSA_WITH_SHA256, ECDSA_WITH_SHA384, RSA_ENCRYPTION,
     SHA256_WITH_RSA,
 };
+use super::pem;
 use super::signing_error::SigningError;
-use super::{pem, x509};
 
 const SHA384_WITH_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.12");
 const SHA512_WITH_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.13");
@@ -57,7 +58,7 @@ struct RsaPublicKey<'a> {
 }
 
 /// A request that could be read. Nothing of it has been checked yet.
-pub(super) struct Request<'a> {
+pub(crate) struct Request<'a> {
     signed: Vec<u8>,
     algorithm: AlgorithmIdentifierRef<'a>,
     signature: BitStringRef<'a>,
@@ -72,12 +73,12 @@ fn invalid(reason: impl std::fmt::Display) -> SigningError {
 
 impl<'a> Request<'a> {
     /// The bytes in a request's PEM.
-    pub(super) fn bytes(text: &str) -> Result<Vec<u8>, SigningError> {
+    pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, SigningError> {
         pem::decode(text, LABELS).map(|(_, der)| der).map_err(invalid)
     }
 
     /// Takes the bytes apart.
-    pub(super) fn read(der: &'a [u8]) -> Result<Self, SigningError> {
+    pub(crate) fn read(der: &'a [u8]) -> Result<Self, SigningError> {
         let unreadable = |error| invalid(format!("it is not a PKCS#10 request: {error}"));
         let whole = Whole::from_der(der).map_err(unreadable)?;
         let signed = whole.signed.to_der().map_err(unreadable)?;
@@ -101,22 +102,22 @@ impl<'a> Request<'a> {
     }
 
     /// Its subject, a `Name`, as it came.
-    pub(super) fn subject(&self) -> &[u8] {
+    pub(crate) fn subject(&self) -> &[u8] {
         &self.subject
     }
 
     /// Its key, a `SubjectPublicKeyInfo`, as it came.
-    pub(super) fn public_key(&self) -> &[u8] {
+    pub(crate) fn public_key(&self) -> &[u8] {
         &self.public_key
     }
 
     /// The identifier of its key.
-    pub(super) fn key_id(&self) -> Result<Vec<u8>, SigningError> {
-        x509::key_id(&self.public_key).map_err(invalid)
+    pub(crate) fn key_id(&self) -> Result<Vec<u8>, SigningError> {
+        certificate::key_id(&self.public_key).map_err(invalid)
     }
 
     /// The extensions it asks for, each once.
-    pub(super) fn extensions(&self) -> Result<Vec<Extension>, SigningError> {
+    pub(crate) fn extensions(&self) -> Result<Vec<Extension>, SigningError> {
         let mut wanted = self
             .attributes
             .iter()
@@ -155,7 +156,7 @@ impl<'a> Request<'a> {
     }
 
     /// Whether the key is strong enough, and has signed the request.
-    pub(super) fn check_key_and_signature(&self) -> Result<(), SigningError> {
+    pub(crate) fn check_key_and_signature(&self) -> Result<(), SigningError> {
         let info = SubjectPublicKeyInfoRef::from_der(&self.public_key)
             .map_err(|error| invalid(format!("its public key cannot be read: {error}")))?;
         let bits = info

@@ -16,10 +16,10 @@ use x509_cert::ext::Extension;
 use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages};
 use x509_cert::name::{RdnSequence, RelativeDistinguishedName};
 
-use super::key::PrivateKey;
-use super::x509::{
+use super::certificate::{
     self, BASIC_CONSTRAINTS, CertificateFormatError, Draft, EXTENDED_KEY_USAGE, KEY_USAGE, Period,
 };
+use super::key::PrivateKey;
 
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
@@ -42,8 +42,8 @@ pub struct KeyPair {
 /// A CA that can sign.
 #[derive(Debug)]
 pub struct Authority {
-    pub(super) facts: x509::Facts,
-    pub(super) key: PrivateKey,
+    pub(crate) facts: certificate::Facts,
+    pub(crate) key: PrivateKey,
 }
 
 impl Authority {
@@ -59,11 +59,11 @@ impl Authority {
         now: SystemTime,
     ) -> Result<(Self, KeyPair), CertificateFormatError> {
         let public_key = key.public_key()?;
-        let key_id = x509::key_id(&public_key)?;
+        let key_id = certificate::key_id(&public_key)?;
         let subject = common_name(name)?;
         let mut extensions = vec![constraints(true)?, usage(KeyUsages::KeyCertSign.into())?];
-        extensions.extend(x509::key_identifiers(&key_id, &key_id)?);
-        let certificate = x509::issue(
+        extensions.extend(certificate::key_identifiers(&key_id, &key_id)?);
+        let certificate = certificate::issue(
             Draft {
                 issuer: &subject,
                 subject: &subject,
@@ -74,7 +74,7 @@ impl Authority {
             &key,
         )?;
         let pair = stored_pair(certificate, &key)?;
-        let facts = x509::read(&pair.certificate)?;
+        let facts = certificate::read(&pair.certificate)?;
         Ok((Self { facts, key }, pair))
     }
 
@@ -84,7 +84,7 @@ impl Authority {
     /// See [`CertificateFormatError`].
     pub fn open(pair: &KeyPair) -> Result<Self, CertificateFormatError> {
         Ok(Self {
-            facts: x509::read(&pair.certificate)?,
+            facts: certificate::read(&pair.certificate)?,
             key: PrivateKey::from_pem(&pair.private_key, pair.passphrase.as_ref())?,
         })
     }
@@ -103,18 +103,18 @@ impl Authority {
         let public_key = key.public_key()?;
         let mut extensions = vec![
             usage(KeyUsages::DigitalSignature | KeyUsages::KeyEncipherment)?,
-            x509::extension(
+            certificate::extension(
                 EXTENDED_KEY_USAGE,
                 false,
                 &ExtendedKeyUsage(vec![ID_KP_CLIENT_AUTH]),
             )?,
             constraints(false)?,
         ];
-        extensions.extend(x509::key_identifiers(
-            &x509::key_id(&public_key)?,
+        extensions.extend(certificate::key_identifiers(
+            &certificate::key_id(&public_key)?,
             &self.facts.key_id,
         )?);
-        let certificate = x509::issue(
+        let certificate = certificate::issue(
             Draft {
                 issuer: &self.facts.subject,
                 subject: &name(&[(COMMON_NAME, "admin"), (ORGANIZATION, "system:masters")])?,
@@ -128,13 +128,13 @@ impl Authority {
     }
 
     /// Whether a stored certificate was signed by this CA.
-    pub(super) fn has_signed(&self, pair: &KeyPair) -> bool {
-        x509::read(&pair.certificate)
+    pub fn has_signed(&self, pair: &KeyPair) -> bool {
+        certificate::read(&pair.certificate)
             .is_ok_and(|facts| facts.authority_key_id.as_ref() == Some(&self.facts.key_id))
     }
 
     /// The validity of a certificate that is signed now: never longer than that of the CA.
-    pub(super) fn period(&self, days: u32, now: SystemTime) -> Result<Period, CertificateFormatError> {
+    pub(crate) fn period(&self, days: u32, now: SystemTime) -> Result<Period, CertificateFormatError> {
         let wanted = Period::starting(now, days);
         let period = wanted.within(self.facts.period);
         let is_over = now
@@ -194,11 +194,11 @@ fn constraints(ca: bool) -> der::Result<Extension> {
         ca,
         path_len_constraint: ca.then_some(0),
     };
-    x509::extension(BASIC_CONSTRAINTS, true, &value)
+    certificate::extension(BASIC_CONSTRAINTS, true, &value)
 }
 
 fn usage(usages: der::flagset::FlagSet<KeyUsages>) -> der::Result<Extension> {
-    x509::extension(KEY_USAGE, true, &KeyUsage(usages))
+    certificate::extension(KEY_USAGE, true, &KeyUsage(usages))
 }
 
 #[cfg(test)]
@@ -208,7 +208,7 @@ mod tests {
     use magnum_common::clock::utc_now;
 
     use super::*;
-    use crate::certificates::key::KeyKind;
+    use crate::key::KeyKind;
 
     fn key() -> PrivateKey {
         PrivateKey::generate(KeyKind::EcdsaP256).unwrap()
@@ -235,7 +235,7 @@ mod tests {
         let (authority, _) = authority();
         let later = SystemTime::from(utc_now()) + Duration::from_secs(5 * 24 * 60 * 60);
         let client = authority.client(&key(), 100, later).unwrap();
-        let facts = x509::read(&client.certificate).unwrap();
+        let facts = certificate::read(&client.certificate).unwrap();
         assert_eq!(facts.period.not_after, authority.facts.period.not_after);
         let too_late = SystemTime::from(utc_now()) + Duration::from_secs(11 * 24 * 60 * 60);
         let refused = authority.client(&key(), 1, too_late).unwrap_err().to_string();

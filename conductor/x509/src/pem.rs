@@ -6,13 +6,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 /// Longest text that is decoded. A request with a key of 8192 bits and hundreds of names has a tenth of it.
-pub(super) const LONGEST: usize = 256 * 1024;
+pub(crate) const LONGEST: usize = 256 * 1024;
 
 const LINE: usize = 64;
 
 /// Why a text holds no usable block. Neither variant quotes the text: it may be a private key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PemError {
+pub(crate) enum PemError {
     #[error("there is no PEM block that begins with -----BEGIN {0}-----")]
     Missing(&'static str),
     #[error("the PEM block -----BEGIN {0}----- has no end, so the text is cut off")]
@@ -24,7 +24,7 @@ pub(super) enum PemError {
 }
 
 /// The first block that has one of these labels, decoded, with its label.
-pub(super) fn decode(text: &str, labels: &[&'static str]) -> Result<(&'static str, Vec<u8>), PemError> {
+pub(crate) fn decode(text: &str, labels: &[&'static str]) -> Result<(&'static str, Vec<u8>), PemError> {
     if text.len() > LONGEST {
         return Err(PemError::TooLong);
     }
@@ -52,7 +52,7 @@ pub(super) fn decode(text: &str, labels: &[&'static str]) -> Result<(&'static st
 }
 
 /// A block, without a newline at its end.
-pub(super) fn encode(label: &str, der: &[u8]) -> String {
+pub(crate) fn encode(label: &str, der: &[u8]) -> String {
     let body = STANDARD.encode(der);
     let mut text = format!("-----BEGIN {label}-----\n");
     for line in body.as_bytes().chunks(LINE) {

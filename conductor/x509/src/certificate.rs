@@ -15,13 +15,13 @@ use x509_cert::time::{Time, Validity};
 use super::key::{KeyError, PrivateKey};
 use super::pem;
 
-pub(super) const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
-pub(super) const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
-pub(super) const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.19");
-pub(super) const SUBJECT_KEY_IDENTIFIER: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.14");
-pub(super) const AUTHORITY_KEY_IDENTIFIER: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.35");
+pub(crate) const KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.15");
+pub(crate) const EXTENDED_KEY_USAGE: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.37");
+pub(crate) const BASIC_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.19");
+pub(crate) const SUBJECT_KEY_IDENTIFIER: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.14");
+pub(crate) const AUTHORITY_KEY_IDENTIFIER: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.35");
 
-pub(super) const CERTIFICATE: &str = "CERTIFICATE";
+pub(crate) const CERTIFICATE: &str = "CERTIFICATE";
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The first second that `UTCTime` cannot represent: 2050-01-01.
@@ -94,14 +94,14 @@ pub enum CertificateFormatError {
 
 /// When a certificate is valid, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Period {
-    pub(super) not_before: Duration,
-    pub(super) not_after: Duration,
+pub(crate) struct Period {
+    pub(crate) not_before: Duration,
+    pub(crate) not_after: Duration,
 }
 
 impl Period {
     /// From a day ago, for clocks that are behind, and for `days`.
-    pub(super) fn starting(now: SystemTime, days: u32) -> Self {
+    pub(crate) fn starting(now: SystemTime, days: u32) -> Self {
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         // Whole seconds: a certificate has no others.
         let now = Duration::from_secs(now.as_secs());
@@ -112,7 +112,7 @@ impl Period {
     }
 
     /// The part of it that lies within another one.
-    pub(super) fn within(self, outer: Self) -> Self {
+    pub(crate) fn within(self, outer: Self) -> Self {
         Self {
             not_before: self.not_before.max(outer.not_before),
             not_after: self.not_after.min(outer.not_after),
@@ -136,19 +136,19 @@ fn time(at: Duration) -> der::Result<Time> {
 }
 
 /// The content of a certificate to be signed.
-pub(super) struct Draft<'a> {
+pub(crate) struct Draft<'a> {
     /// A `Name`.
-    pub(super) issuer: &'a [u8],
+    pub(crate) issuer: &'a [u8],
     /// A `Name`.
-    pub(super) subject: &'a [u8],
+    pub(crate) subject: &'a [u8],
     /// A `SubjectPublicKeyInfo`.
-    pub(super) public_key: &'a [u8],
-    pub(super) period: Period,
-    pub(super) extensions: Vec<Extension>,
+    pub(crate) public_key: &'a [u8],
+    pub(crate) period: Period,
+    pub(crate) extensions: Vec<Extension>,
 }
 
 /// Signs a draft. Returns PEM without a newline at its end.
-pub(super) fn issue(draft: Draft<'_>, key: &PrivateKey) -> Result<String, CertificateFormatError> {
+pub(crate) fn issue(draft: Draft<'_>, key: &PrivateKey) -> Result<String, CertificateFormatError> {
     // As Magnum: a random uuid as a number.
     let serial = uuid::Uuid::new_v4().into_bytes();
     let algorithm = key.algorithm();
@@ -175,18 +175,18 @@ pub(super) fn issue(draft: Draft<'_>, key: &PrivateKey) -> Result<String, Certif
 
 /// What is needed of a stored certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Facts {
-    pub(super) subject: Vec<u8>,
-    pub(super) public_key: Vec<u8>,
-    pub(super) period: Period,
+pub(crate) struct Facts {
+    pub(crate) subject: Vec<u8>,
+    pub(crate) public_key: Vec<u8>,
+    pub(crate) period: Period,
     /// The identifier of its key: its subject key identifier, else the computed one.
-    pub(super) key_id: Vec<u8>,
+    pub(crate) key_id: Vec<u8>,
     /// The identifier of the key that signed it: its authority key identifier.
-    pub(super) authority_key_id: Option<Vec<u8>>,
+    pub(crate) authority_key_id: Option<Vec<u8>>,
 }
 
 /// Reads a stored certificate.
-pub(super) fn read(text: &str) -> Result<Facts, CertificateFormatError> {
+pub(crate) fn read(text: &str) -> Result<Facts, CertificateFormatError> {
     let unreadable = |error: &dyn std::fmt::Display| CertificateFormatError::Unreadable(error.to_string());
     let (_, der) = pem::decode(text, &[CERTIFICATE]).map_err(|error| unreadable(&error))?;
     let whole = Issued::from_der(&der).map_err(|error| unreadable(&error))?;
@@ -223,7 +223,7 @@ pub(super) fn read(text: &str) -> Result<Facts, CertificateFormatError> {
 }
 
 /// The identifier of a public key that all libraries agree on: SHA-1 of its bits.
-pub(super) fn key_id(public_key: &[u8]) -> der::Result<Vec<u8>> {
+pub(crate) fn key_id(public_key: &[u8]) -> der::Result<Vec<u8>> {
     let info = SubjectPublicKeyInfoRef::from_der(public_key)?;
     let bits = info.subject_public_key.raw_bytes();
     Ok(
@@ -234,7 +234,7 @@ pub(super) fn key_id(public_key: &[u8]) -> der::Result<Vec<u8>> {
 }
 
 /// An extension with this value.
-pub(super) fn extension(
+pub(crate) fn extension(
     oid: ObjectIdentifier,
     critical: bool,
     value: &impl Encode,
@@ -247,7 +247,7 @@ pub(super) fn extension(
 }
 
 /// The two extensions that every certificate gets: which key it is for, and which key signed it.
-pub(super) fn key_identifiers(own: &[u8], authority: &[u8]) -> der::Result<[Extension; 2]> {
+pub(crate) fn key_identifiers(own: &[u8], authority: &[u8]) -> der::Result<[Extension; 2]> {
     Ok([
         extension(SUBJECT_KEY_IDENTIFIER, false, &OctetString::new(own)?)?,
         extension(

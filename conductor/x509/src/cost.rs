@@ -18,7 +18,7 @@ const MOST_LANES: u16 = 16;
 
 /// # Errors
 /// [`KeyError::Costly`]
-pub(super) fn check(scheme: &EncryptionScheme<'_>) -> Result<(), KeyError> {
+pub(crate) fn check(scheme: &EncryptionScheme<'_>) -> Result<(), KeyError> {
     // The old scheme counts its rounds in 16 bits.
     let EncryptionScheme::Pbes2(parameters) = scheme else {
         return Ok(());

@@ -26,13 +26,13 @@ use zeroize::Zeroizing;
 
 use super::{cost, pem};
 
-pub(super) const RSA_ENCRYPTION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
-pub(super) const SHA256_WITH_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.11");
-pub(super) const EC_PUBLIC_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
-pub(super) const CURVE_P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
-pub(super) const CURVE_P384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
-pub(super) const ECDSA_WITH_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.2");
-pub(super) const ECDSA_WITH_SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.3");
+pub(crate) const RSA_ENCRYPTION: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+pub(crate) const SHA256_WITH_RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.11");
+pub(crate) const EC_PUBLIC_KEY: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+pub(crate) const CURVE_P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
+pub(crate) const CURVE_P384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
+pub(crate) const ECDSA_WITH_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.2");
+pub(crate) const ECDSA_WITH_SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.3");
 
 /// As Magnum's library does it. The passphrase is random, so that more would gain nothing.
 const ROUNDS: u32 = 2048;
@@ -183,7 +183,10 @@ impl PrivateKey {
     }
 
     /// A key from PKCS#8 that is not encrypted.
-    pub(super) fn from_pkcs8(der: &[u8]) -> Result<Self, KeyError> {
+    ///
+    /// # Errors
+    /// It is none that this program works with.
+    pub fn from_pkcs8(der: &[u8]) -> Result<Self, KeyError> {
         let unreadable = |error: &dyn std::fmt::Display| KeyError::Unreadable(error.to_string());
         let info = PrivateKeyInfo::from_der(der).map_err(|error| unreadable(&error))?;
         if info.algorithm.oid == RSA_ENCRYPTION {
@@ -225,7 +228,10 @@ impl PrivateKey {
     }
 
     /// The key as PKCS#8 that is not encrypted.
-    pub(super) fn to_pkcs8(&self) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    ///
+    /// # Errors
+    /// The library does not write it, which it does for every key that it has read or made.
+    pub fn to_pkcs8(&self) -> Result<Zeroizing<Vec<u8>>, KeyError> {
         match &self.0 {
             Kind::Rsa(pair) => AsDer::<Pkcs8V1Der>::as_der(&**pair)
                 .map(|der| Zeroizing::new(der.as_ref().to_vec()))
@@ -258,7 +264,7 @@ impl PrivateKey {
     }
 
     /// How its signatures are named.
-    pub(super) fn algorithm(&self) -> AlgorithmIdentifierRef<'static> {
+    pub(crate) fn algorithm(&self) -> AlgorithmIdentifierRef<'static> {
         let (oid, parameters) = match &self.0 {
             Kind::Rsa(_) => (SHA256_WITH_RSA, Some(AnyRef::NULL)),
             Kind::Ec(Curve::P256, ..) => (ECDSA_WITH_SHA256, None),
@@ -268,7 +274,7 @@ impl PrivateKey {
     }
 
     /// Signs some bytes. Blocks: for RSA a millisecond.
-    pub(super) fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, KeyError> {
+    pub(crate) fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, KeyError> {
         match &self.0 {
             Kind::Rsa(pair) => {
                 let mut signature = vec![0; pair.public_modulus_len()];

@@ -2,7 +2,7 @@
 
 use magnum_common::error::{Exception, Fault};
 
-use super::x509::CertificateFormatError;
+use super::certificate::CertificateFormatError;
 
 /// Why a request is not signed.
 #[derive(Debug, thiserror::Error)]

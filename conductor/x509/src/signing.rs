@@ -8,10 +8,10 @@
 use std::time::SystemTime;
 
 use super::authority::Authority;
+use super::certificate::{self, CertificateFormatError, Draft};
 use super::extensions::{self, Rules};
 use super::request::Request;
 use super::signing_error::SigningError;
-use super::x509::{self, CertificateFormatError, Draft};
 
 /// The certificate for a request, as PEM without a newline at its end. Blocks for some milliseconds.
 ///
@@ -23,9 +23,10 @@ pub fn sign(csr: &str, ca: &Authority, rules: &Rules, now: SystemTime) -> Result
     request.check_key_and_signature()?;
     let mut allowed = extensions::allowed(request.extensions()?, rules)?;
     allowed.extend(
-        x509::key_identifiers(&request.key_id()?, &ca.facts.key_id).map_err(CertificateFormatError::from)?,
+        certificate::key_identifiers(&request.key_id()?, &ca.facts.key_id)
+            .map_err(CertificateFormatError::from)?,
     );
-    let certificate = x509::issue(
+    let certificate = certificate::issue(
         Draft {
             issuer: &ca.facts.subject,
             subject: request.subject(),

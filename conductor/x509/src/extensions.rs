@@ -15,8 +15,10 @@ use x509_cert::ext::pkix::{
     BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages, NameConstraints, SubjectAltName,
 };
 
+use super::certificate::{
+    self, AUTHORITY_KEY_IDENTIFIER, BASIC_CONSTRAINTS, KEY_USAGE, SUBJECT_KEY_IDENTIFIER,
+};
 use super::signing_error::SigningError;
-use super::x509::{self, AUTHORITY_KEY_IDENTIFIER, BASIC_CONSTRAINTS, KEY_USAGE, SUBJECT_KEY_IDENTIFIER};
 
 /// What requests may ask for, and for how long they are signed.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +78,7 @@ fn known(oid: ObjectIdentifier) -> Option<X509Extension> {
 }
 
 /// An extension's name in OpenSSL, or its number.
-pub(super) fn name(oid: ObjectIdentifier) -> String {
+pub(crate) fn name(oid: ObjectIdentifier) -> String {
     known(oid).map_or_else(|| oid.to_string(), |known| known.word().to_owned())
 }
 
@@ -102,7 +104,7 @@ fn usage_name(usage: KeyUsages) -> &'static str {
 }
 
 /// The requested extensions that go into the certificate. Key identifiers do not: the signer adds its own.
-pub(super) fn allowed(wanted: Vec<Extension>, rules: &Rules) -> Result<Vec<Extension>, SigningError> {
+pub(crate) fn allowed(wanted: Vec<Extension>, rules: &Rules) -> Result<Vec<Extension>, SigningError> {
     let mut taken = Vec::new();
     for extension in wanted {
         let is_allowed = known(extension.extn_id).is_some_and(|known| rules.extensions.contains(&known));
@@ -166,7 +168,7 @@ fn key_usage(extension: &Extension, rules: &Rules) -> Result<Extension, SigningE
         }
         usages -= usage;
     }
-    x509::extension(KEY_USAGE, extension.critical, &KeyUsage(usages))
+    certificate::extension(KEY_USAGE, extension.critical, &KeyUsage(usages))
         .map_err(|error| unreadable(extension, &error))
 }
 
@@ -186,7 +188,7 @@ fn basic_constraints(extension: Extension, rules: &Rules) -> Result<Extension, S
         ca: false,
         path_len_constraint: None,
     };
-    x509::extension(BASIC_CONSTRAINTS, false, &value).map_err(|error| unreadable(&extension, &error))
+    certificate::extension(BASIC_CONSTRAINTS, false, &value).map_err(|error| unreadable(&extension, &error))
 }
 
 /// Refuses a value that does not decode as its extension: everybody would refuse the certificate later.
