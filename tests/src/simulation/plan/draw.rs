@@ -40,7 +40,7 @@ impl Plan {
         if is_long_outage {
             troubles.push(long_outage(random));
         }
-        Self {
+        let mut plan = Self {
             members,
             requests,
             troubles,
@@ -54,7 +54,11 @@ impl Plan {
                 Duration::from_secs(120)
             },
             quiet,
+        };
+        if one_in(random, 10) {
+            plan.troubles.extend(late_answers(random, count, quiet));
         }
+        plan
     }
 }
 
@@ -178,6 +182,25 @@ fn trouble(random: &mut StdRng, members: usize, quiet: Duration) -> Trouble {
             _ => random.random_range(5..60),
         },
     }
+}
+
+/// A line whose answers stand still, and then all of it: the last renewal of a lease is answered late, and is the last. Whoever counts
+/// from the answer relies on the lease longer than it lasts.
+fn late_answers(random: &mut StdRng, members: usize, quiet: Duration) -> [Trouble; 2] {
+    let who = Some(random.random_range(0..members));
+    let from = seconds(random, 2, 20);
+    let answered = from + seconds(random, 8, 22);
+    let of_the_line = |what, from: Duration, until: Duration| Trouble {
+        what,
+        who,
+        from,
+        until: until.min(quiet),
+        share: 100,
+    };
+    [
+        of_the_line(Wrong::Silent, from, answered),
+        of_the_line(Wrong::Stalled, answered, answered + Duration::from_secs(50)),
+    ]
 }
 
 /// The database is away for so long that nobody can have announced anything.
