@@ -176,6 +176,12 @@ impl KeptLease {
         &self.stop_asked
     }
 
+    /// Whether it is over by now: told, or not told yet, as right after this process stood still.
+    pub fn is_over(&self) -> bool {
+        self.shared.give_up(Instant::now());
+        self.over.is_cancelled()
+    }
+
     /// Whether it is over because it could not be renewed in time, and not because another conductor has it.
     pub fn was_slow(&self) -> bool {
         self.was_slow.is_cancelled()

@@ -31,6 +31,7 @@ use super::finish;
 use super::hold;
 use super::journal::fenced::TryAgain;
 use super::journal::{JournalError, Operation, OperationRow, UNKNOWN_PATIENCE, Unreadable, fenced};
+use super::keeper::KeptLease;
 use super::lease::{self, Lease};
 use super::lost_claim;
 use super::material::{self, Begin, Material};
@@ -70,7 +71,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
     let is_hold = row.kind == hold::KIND;
     let step = row.step.clone();
     let snapshot = Arc::new(Mutex::new(None));
-    let kept = services.keeper.keep(Arc::clone(&lease));
+    let kept = Arc::new(services.keeper.keep(Arc::clone(&lease)));
     let outcome = match Operation::try_from(row) {
         Ok(operation) => {
             if let Some(caller) = &operation.reply
@@ -81,8 +82,7 @@ async fn attempted(services: OperationServices, stops: Stops, lease: Lease, row:
             let run = Run {
                 operation: Arc::new(operation),
                 lease: Arc::clone(&lease),
-                over: kept.over().clone(),
-                stop_asked: kept.stop_asked().clone(),
+                kept: Arc::clone(&kept),
                 services: services.clone(),
                 stops,
                 snapshot: Arc::clone(&snapshot),
@@ -148,9 +148,7 @@ struct Run {
     stops: Stops,
     operation: Arc<Operation>,
     lease: Arc<Lease>,
-    over: CancellationToken,
-    /// A delete, or an operator, wants the operation to stop.
-    stop_asked: CancellationToken,
+    kept: Arc<KeptLease>,
     /// The cluster as it was when the last step began, for whoever is told of the end.
     snapshot: Arc<Mutex<Option<Box<ClusterSnapshot>>>>,
 }
@@ -191,6 +189,10 @@ impl Run {
         }
         self.remember(&material);
         crash_point::reach(kind, step.as_str(), CrashPoint::AfterIntent).await;
+        // The answer may have been late: a driver that is called now could meet that of whoever has taken over.
+        if self.kept.is_over() {
+            return Err(JournalError::LeaseLost);
+        }
         let effect = self.effect(step, &material).await;
         crash_point::reach(kind, step.as_str(), CrashPoint::AfterEffect).await;
         let state = match effect {
@@ -251,7 +253,7 @@ impl Run {
             retryable
         };
         policy
-            .retry_until(self.over.cancelled(), attempt, is_retryable)
+            .retry_until(self.kept.over().cancelled(), attempt, is_retryable)
             .await
     }
 
@@ -471,10 +473,10 @@ impl Run {
     /// The effect was cut off. With a lease that still holds, the operation ends if that is what was asked for; else (the
     /// process stops) the lease is given back.
     async fn interrupted(&self) -> Result<State, JournalError> {
-        if self.over.is_cancelled() {
+        if self.kept.is_over() {
             return Err(JournalError::LeaseLost);
         }
-        if self.stop_asked.is_cancelled() {
+        if self.kept.stop_asked().is_cancelled() {
             tracing::info!("the driver was stopped: a delete goes ahead, or an operator wants it");
             return self.write(finish::stopped).await;
         }

@@ -21,10 +21,10 @@ mod reasons;
 mod rebooting;
 mod releases;
 mod running;
+#[cfg(feature = "simulation")]
+mod slow_line;
 mod slow_questions;
 mod strange_failures;
 mod suspects;
 mod unanswered_commits;
-#[cfg(feature = "simulation")]
-mod unanswered_ends;
 pub(crate) mod world;

@@ -163,7 +163,7 @@ impl Run {
                 }),
             },
             () = out_of_time(material) => self.timed_out(),
-            () = self.over.cancelled() => Effect::Interrupted,
+            () = self.kept.over().cancelled() => Effect::Interrupted,
             () = self.has_to_stop(begun) => Effect::Interrupted,
             () = self.stops.now.cancelled() => Effect::Interrupted,
         }
@@ -171,7 +171,7 @@ impl Run {
 
     /// Until an effect that began at `begun` has to make way.
     async fn has_to_stop(&self, begun: Instant) {
-        self.stop_asked.cancelled().await;
+        self.kept.stop_asked().cancelled().await;
         sleep_until(begun + LEFT_ALONE).await;
     }
 
@@ -248,7 +248,7 @@ impl Run {
                 &self.services,
                 &self.lease,
                 self.operation.kind,
-                &self.over,
+                self.kept.over(),
             ),
             progress: &reporter,
             cancel: cancel.clone(),
@@ -267,7 +267,7 @@ impl Run {
             outcome = &mut working => return effect_of(driver, shrinking, outcome),
             () = reporter.write_to_journal(&self.services.db, &self.lease) => false,
             () = out_of_time(material) => true,
-            () = self.over.cancelled() => false,
+            () = self.kept.over().cancelled() => false,
             () = self.has_to_stop(begun) => false,
             () = self.stops.now.cancelled() => false,
         };
