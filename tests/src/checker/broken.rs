@@ -476,3 +476,28 @@ fn a_result_shows_the_cluster_as_its_driver_has_reported_it() {
     assert_eq!(stopped("UPDATE_FAILED"), Vec::<String>::new());
     assert_eq!(stopped("UPDATE_COMPLETE"), ["operation-3"]);
 }
+
+/// A node group whose turn to be made never came has nodes in its row that no driver has built, unless a later call has shown it.
+#[test]
+fn nodes_of_a_group_that_was_never_made_may_be_missing() {
+    let built = |nodes: i64| {
+        let mut history = sound();
+        let mut waited = history.operations[3].clone();
+        waited.id = "waited".into();
+        waited.request = Some("req-waited".into());
+        waited.message = None;
+        waited.kind = "nodegroup_create".into();
+        waited.state = "failed".into();
+        waited.reason = Some("No running conductor has this driver loaded.".into());
+        history.operations.push(waited);
+        history.clusters[0].groups.push(GroupRow {
+            name: "pool".into(),
+            status: "CREATE_FAILED".into(),
+            nodes: 2,
+        });
+        history.built.insert("a".into(), nodes);
+        let verdicts = check(&history, &BOUNDS).into_iter();
+        verdicts.filter(|verdict| verdict.rule == Rule::Rows).count()
+    };
+    assert_eq!([built(3), built(5), built(4)], [0, 0, 1]);
+}
