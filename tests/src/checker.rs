@@ -19,6 +19,8 @@
 
 pub mod accepted;
 #[cfg(test)]
+mod borderline;
+#[cfg(test)]
 mod broken;
 pub mod calls;
 pub mod evidence;

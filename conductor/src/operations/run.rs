@@ -12,6 +12,7 @@
 //! written: whoever claims next repeats the step.
 
 mod effect;
+mod not_here;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -43,10 +44,7 @@ use super::{unanswered, unread};
 use crate::metric_definitions as metric;
 use crate::workflows::CertificateRefs;
 use crate::workflows::{DriverRef, OperationKind, Step, choose_nodes};
-use effect::{Effect, NotHere};
-
-/// How soon another conductor may take what this one cannot do.
-const TAKE_OVER: Duration = Duration::from_secs(1);
+use effect::Effect;
 
 /// The two ways in which the process asks its operations to stop.
 #[derive(Debug, Clone, Default)]
@@ -375,47 +373,6 @@ impl Run {
             }
             other => other,
         }
-    }
-
-    /// Leaves the operation to a conductor that can go on with it; this one takes none of the kind for a while. Counts as no
-    /// attempt: it says nothing about the request.
-    async fn not_here(&self, what: NotHere) -> Result<State, JournalError> {
-        let (reason, now) = (what.whole(), Instant::now());
-        match (&what, &self.operation.driver) {
-            (NotHere::Version(wanted), _) => {
-                self.services.lacks(wanted);
-                tracing::warn!(reason, "the operation is left to a conductor that has the driver");
-            }
-            (NotHere::Means(_), Some(driver)) => {
-                let (pause, is_new) = self.services.breakers.trip(&driver.name, now);
-                if is_new {
-                    tracing::warn!(
-                        reason,
-                        ?pause,
-                        { field::DRIVER } = driver.name,
-                        "this conductor cannot run the driver; its operations are left to others for a while"
-                    );
-                } else {
-                    tracing::debug!(reason, ?pause, "this conductor still cannot run the driver");
-                }
-            }
-            // A driver was chosen before it was called.
-            (NotHere::Means(_), None) => {}
-        }
-        metrics::counter!(metric::OPERATIONS_NOT_HERE).increment(1);
-        self.write(move |conn, lease, operation| {
-            if lease::fence(conn, lease)?.stop_requested {
-                return finish::stopped(conn, lease, operation);
-            }
-            if let NotHere::Version(wanted) = &what {
-                // What is claimed is told by the operation's row, which may be older than the cluster's driver.
-                fenced::set_driver(conn, lease, wanted)?;
-            }
-            let step = Some(operation.step.as_str());
-            fenced::retry_later(conn, lease, step, TAKE_OVER, TryAgain::NotHere, &reason)?;
-            Ok(State::Retrying)
-        })
-        .await
     }
 
     async fn failed(&self, failure: Failure, panics_before: u32) -> Result<State, JournalError> {

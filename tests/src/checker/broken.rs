@@ -7,13 +7,13 @@ use super::history::{
 };
 use super::{Bounds, History, Rule, check};
 
-const BOUNDS: Bounds = Bounds {
+pub(super) const BOUNDS: Bounds = Bounds {
     after_limit: Duration::from_secs(30),
     waiting: Duration::from_secs(60),
     idle_statements: 5.0,
 };
 
-const LIMIT: i64 = 60_000;
+pub(super) const LIMIT: i64 = 60_000;
 
 /// One request, carried out by one call in a second and a half.
 struct Request {
@@ -86,7 +86,7 @@ fn row(cluster: &str, status: &str, reason: Option<&str>, nodes: i64) -> Cluster
 }
 
 /// `a` is made and grows, `b` fails, `c` comes and goes, `d` is a message that nobody can read.
-fn sound() -> History {
+pub(super) fn sound() -> History {
     let mut history = History::default();
     let done = |kind, call, cluster, tenant, at, outcome| Request {
         kind,
@@ -391,113 +391,4 @@ fn an_unanswered_request_is_expected_at_most_once() {
         text: "The message bus is away.".into(),
     };
     assert_eq!(check(&history, &BOUNDS), []);
-}
-
-#[test]
-fn a_call_that_was_killed_is_made_again_by_the_next_owner() {
-    let mut history = sound();
-    let mut again = history.calls[3].clone();
-    history.calls[3].end = None;
-    again.attempt = 2;
-    again.began += 4.0;
-    again.began_wall += 200;
-    history.calls.push(again);
-    assert_eq!(check(&history, &BOUNDS), []);
-}
-
-#[test]
-fn an_operation_refused_at_its_turn_needs_a_failed_one_before_it() {
-    let reason = "Upgrading a cluster when status is \"CREATE_FAILED\" is not supported.";
-    let refused = |cluster: &str| {
-        let mut history = sound();
-        history.told.push(Told {
-            id: Some(RequestId::Rest("req-late".into())),
-            tenant: "south".into(),
-            kind: "cluster_upgrade".into(),
-            cluster: Some(cluster.into()),
-            asked: 1_000_500,
-            limit: LIMIT,
-            heard: Heard::Refused {
-                status: 400,
-                text: serde_json::json!({ "detail": reason }).to_string(),
-            },
-        });
-        history.operations.push(Operation {
-            id: "late".into(),
-            message: Some("message-late".into()),
-            request: Some("req-late".into()),
-            kind: "cluster_upgrade".into(),
-            cluster: cluster.into(),
-            tenant: "south".into(),
-            state: "failed".into(),
-            reason: Some(reason.into()),
-            attempts: 1,
-            created: 1_000_510,
-            ended: Some(1_005_000),
-        });
-        history
-    };
-    let of_its_own = |history: &History| {
-        let verdicts = check(history, &BOUNDS).into_iter();
-        let rules = verdicts.filter(|verdict| verdict.about.ends_with("late"));
-        rules.map(|verdict| verdict.rule).collect::<Vec<_>>()
-    };
-    assert_eq!(of_its_own(&refused("b")), [], "it waited behind a failed create");
-    assert_eq!(
-        of_its_own(&refused("a")),
-        [Rule::Reasons],
-        "nothing failed before it"
-    );
-    let mut history = refused("b");
-    history.operations.last_mut().unwrap().reason = Some("no room".into());
-    assert_eq!(
-        of_its_own(&history),
-        [Rule::Accepted, Rule::Reasons],
-        "it is not what was told"
-    );
-}
-
-/// The caller of a call has its answer when the driver has reported the cluster; a delete may stop what the cloud does after that.
-#[test]
-fn a_result_shows_the_cluster_as_its_driver_has_reported_it() {
-    let stopped = |outcome: &str| {
-        let mut history = sound();
-        history.told[3].heard = Heard::Result;
-        history.operations[3].state = "cancelled".into();
-        let end = history.calls[3].end.as_mut().unwrap();
-        end.outcome = outcome.into();
-        let verdicts = check(&history, &BOUNDS).into_iter();
-        verdicts
-            .filter(|verdict| verdict.rule == Rule::Accepted)
-            .map(|verdict| verdict.about)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(stopped("UPDATE_IN_PROGRESS"), Vec::<String>::new());
-    assert_eq!(stopped("UPDATE_FAILED"), Vec::<String>::new());
-    assert_eq!(stopped("UPDATE_COMPLETE"), ["operation-3"]);
-}
-
-/// A node group whose turn to be made never came has nodes in its row that no driver has built, unless a later call has shown it.
-#[test]
-fn nodes_of_a_group_that_was_never_made_may_be_missing() {
-    let built = |nodes: i64| {
-        let mut history = sound();
-        let mut waited = history.operations[3].clone();
-        waited.id = "waited".into();
-        waited.request = Some("req-waited".into());
-        waited.message = None;
-        waited.kind = "nodegroup_create".into();
-        waited.state = "failed".into();
-        waited.reason = Some("No running conductor has this driver loaded.".into());
-        history.operations.push(waited);
-        history.clusters[0].groups.push(GroupRow {
-            name: "pool".into(),
-            status: "CREATE_FAILED".into(),
-            nodes: 2,
-        });
-        history.built.insert("a".into(), nodes);
-        let verdicts = check(&history, &BOUNDS).into_iter();
-        verdicts.filter(|verdict| verdict.rule == Rule::Rows).count()
-    };
-    assert_eq!([built(3), built(5), built(4)], [0, 0, 1]);
 }

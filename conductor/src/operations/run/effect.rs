@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use super::not_here::NotHere;
 use super::{Run, permanent};
 use crate::metric_definitions as metric;
 use crate::operations::cluster_objects;
@@ -47,27 +48,6 @@ pub(super) enum Effect {
     NotHere(NotHere),
     /// Stopped from outside; nothing is known about the cluster.
     Interrupted,
-}
-
-/// What a conductor does not have.
-pub(super) enum NotHere {
-    /// What running the driver takes: processes, memory, its program.
-    Means(Reason),
-    /// The driver in the version that built the cluster, or one that can take over.
-    Version(DriverRef),
-}
-
-impl NotHere {
-    /// The reason, for administrators.
-    pub(super) fn whole(&self) -> String {
-        match self {
-            Self::Means(reason) => reason.whole().to_owned(),
-            Self::Version(wanted) => {
-                let wanted = format!("{} {}", wanted.name, wanted.version);
-                Fault::driver_not_supported(&wanted).message
-            }
-        }
-    }
 }
 
 impl Effect {
