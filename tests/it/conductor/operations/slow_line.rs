@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -14,6 +14,7 @@ use magnum_db::simulated::{Access, Fate, Seam};
 use magnum_db::{AnyConnection, DbError};
 use magnum_tests::fake_driver::FakeDriver;
 use magnum_tests::{Backend, TestDatabase};
+use tokio::time::{Instant, sleep_until};
 
 use super::world::{World, create};
 
@@ -21,7 +22,7 @@ use super::world::{World, create};
 enum Trouble {
     /// The first transaction after a driver was called is carried out, and said to be lost.
     LosesAnEnd(Arc<FakeDriver>),
-    /// The first answer after an operation was claimed comes so late.
+    /// From the moment when an operation is claimed no answer comes for so long.
     AnswersAClaimLate(Duration),
 }
 
@@ -29,6 +30,7 @@ struct Line {
     conn: Mutex<AnyConnection>,
     trouble: Trouble,
     has_been: AtomicBool,
+    late_until: OnceLock<Instant>,
 }
 
 impl Line {
@@ -41,6 +43,7 @@ impl Line {
             )),
             trouble,
             has_been: AtomicBool::new(false),
+            late_until: OnceLock::new(),
         });
         world.db = world.db.through(Arc::clone(&line) as Arc<dyn Seam>);
         line
@@ -83,9 +86,10 @@ impl Seam for Line {
     fn end(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
             if let Trouble::AnswersAClaimLate(by) = &self.trouble
-                && self.is_now(self.something_runs())
+                && self.something_runs()
             {
-                tokio::time::sleep(*by).await;
+                self.has_been.store(true, Ordering::Relaxed);
+                sleep_until(*self.late_until.get_or_init(|| Instant::now() + *by)).await;
             }
         })
     }
