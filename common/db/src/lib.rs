@@ -10,7 +10,7 @@
 //! write/, lock.rs         writes both programs make, and row locks
 //! migrate.rs              Magnum's tables by alembic revision, ours by diesel migrations
 //! clock.rs                the database's time, for leases
-//! prepared.rs             statements that a connection keeps prepared
+//! prepared.rs             queries that a connection keeps prepared
 //! ```
 //!
 //! Magnum's seven tables are shared with Python services that may run beside us: the same columns, the same

@@ -1,8 +1,8 @@
-//! Questions that a connection keeps prepared.
+//! Queries that a connection keeps prepared.
 //!
 //! diesel prepares a statement once for a connection and finds it again by its text, but not one that names a list of values or has
 //! a part in plain SQL: there it fears texts without end. Such a one is prepared for each use and thrown away, which costs a server a
-//! round trip, and SQLite most of what the statement takes. [`KeepPrepared`] says that a question has few texts.
+//! round trip, and SQLite most of what the statement takes. [`KeepPrepared`] says that a query has few texts.
 //!
 //! What this does not give: a bound. A list of values has a text for each length, so one of any length is for [`padded`] first; a
 //! value that is written into the text is not for this at all. MySQL counts the prepared statements of all its sessions
@@ -14,9 +14,9 @@ use diesel::RunQueryDsl;
 use diesel::backend::Backend;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 
-/// Keeps a question prepared.
+/// Keeps a query prepared.
 pub trait KeepPrepared: Sized {
-    /// The same question, prepared once for a connection. The last that is said before it is asked.
+    /// The same query, prepared once for a connection. To be said last, before it is run.
     fn keep_prepared(self) -> Kept<Self> {
         Kept(self)
     }
@@ -24,7 +24,7 @@ pub trait KeepPrepared: Sized {
 
 impl<Q: Query> KeepPrepared for Q {}
 
-/// A question that is found again by its text.
+/// A query that is found again by its text.
 #[derive(Debug, Clone, Copy)]
 pub struct Kept<Q>(Q);
 
@@ -50,7 +50,7 @@ impl<DB: Backend, Q: QueryFragment<DB>> QueryFragment<DB> for Kept<Q> {
     }
 }
 
-/// The list with its last value repeated until its length is a power of two: the same in an `IN (…)`, and a question with it
+/// The list with its last value repeated until its length is a power of two: the same in an `IN (…)`, and a query with it
 /// has few texts.
 pub fn padded<T: Clone>(values: &[T]) -> Vec<T> {
     let mut padded = values.to_vec();

@@ -1,4 +1,4 @@
-//! Questions that a connection keeps prepared, on all three databases.
+//! Queries that a connection keeps prepared, on all three databases.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,7 +51,7 @@ impl Instrumentation for Counts {
 }
 
 on_every_database! {
-    async fn what_is_kept_is_prepared_once_for_lists_of_about_a_length(database: TestDatabase) -> Result<()> {
+    async fn a_kept_query_is_prepared_once_for_all_lists_of_one_padded_length(database: TestDatabase) -> Result<()> {
         let db = probe::migrated(&database).await?;
         let [before, first, later, longer] = db
             .run(|conn| {
@@ -64,7 +64,7 @@ on_every_database! {
                         quotas::hard_limit.eq(0),
                     ))
                     .execute(conn)?;
-                // On MariaDB the question itself is one that is prepared each time.
+                // On MariaDB the query that counts is one that is prepared each time.
                 let asked = usize::from(conn.backend() == Backend::Mysql);
                 let before = prepared(conn, &by_diesel)?;
                 assert_eq!(kept(conn, &["a", "b", "c"])?, 1);

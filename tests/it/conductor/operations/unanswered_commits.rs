@@ -78,7 +78,7 @@ on_every_database! {
 }
 
 on_every_database! {
-    async fn what_a_worker_has_left_to_the_cloud_is_known_as_its_own(database: TestDatabase) {
+    async fn an_operation_is_recognised_as_left_to_the_cloud_by_its_own_worker(database: TestDatabase) {
         let world = World::new(&database).await;
         world.record(create()).await;
         let (lease, _) = claim(&world).await;
