@@ -42,11 +42,12 @@ struct Signed<'a> {
     extensions: Vec<Extension>,
 }
 
+/// A certificate or a request: what is signed, how, and the signature.
 #[derive(Sequence)]
-struct Whole<'a> {
-    signed: AnyRef<'a>,
-    algorithm: AlgorithmIdentifierRef<'a>,
-    signature: BitStringRef<'a>,
+pub(crate) struct Whole<'a> {
+    pub(crate) signed: AnyRef<'a>,
+    pub(crate) algorithm: AlgorithmIdentifierRef<'a>,
+    pub(crate) signature: BitStringRef<'a>,
 }
 
 /// Reads a stored certificate: only what signing with it needs.

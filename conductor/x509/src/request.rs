@@ -10,7 +10,7 @@ use x509_cert::attr::Attribute;
 use x509_cert::ext::Extension;
 use x509_cert::name::RdnSequence;
 
-use super::certificate;
+use super::certificate::{self, Whole};
 use super::key::{
     CURVE_P256, CURVE_P384, EC_PUBLIC_KEY, ECDSA_WITH_SHA256, ECDSA_WITH_SHA384, RSA_ENCRYPTION,
     SHA256_WITH_RSA,
@@ -34,13 +34,6 @@ const MOST_EXTENSIONS: usize = 64;
 
 /// `openssl req` writes the first, some older tools the second.
 const LABELS: &[&str] = &["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"];
-
-#[derive(Sequence)]
-struct Whole<'a> {
-    signed: AnyRef<'a>,
-    algorithm: AlgorithmIdentifierRef<'a>,
-    signature: BitStringRef<'a>,
-}
 
 #[derive(Sequence)]
 struct Signed<'a> {
