@@ -197,9 +197,11 @@ fn late_answers(random: &mut StdRng, members: usize, quiet: Duration) -> [Troubl
         until: until.min(quiet),
         share: 100,
     };
+    // Time for the answer to arrive, and for nothing else.
+    let lost = answered + Duration::from_millis(50);
     [
         of_the_line(Wrong::Silent, from, answered),
-        of_the_line(Wrong::Stalled, answered, answered + Duration::from_secs(50)),
+        of_the_line(Wrong::Stalled, lost, lost + Duration::from_secs(50)),
     ]
 }
 
