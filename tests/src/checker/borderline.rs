@@ -112,3 +112,21 @@ fn nodes_of_a_group_that_was_never_made_may_be_missing() {
     };
     assert_eq!([built(3), built(5), built(4)], [0, 0, 1]);
 }
+
+/// A delete takes the place of one that the cloud still carries out, and finds the cluster gone.
+#[test]
+fn a_delete_needs_no_call_when_another_one_has_deleted_the_cluster() {
+    let again = |cluster: &str| {
+        let mut history = sound();
+        let mut again = history.operations[4].clone();
+        again.id = "again".into();
+        again.request = Some("req-again".into());
+        again.message = None;
+        again.cluster = cluster.into();
+        history.operations.push(again);
+        let verdicts = check(&history, &BOUNDS).into_iter();
+        let of_it = verdicts.filter(|verdict| verdict.rule == Rule::Order && verdict.about == "again");
+        of_it.count()
+    };
+    assert_eq!([again("c"), again("a")], [0, 1]);
+}
