@@ -112,7 +112,7 @@ on_every_database! {
         world.timing.lease = Duration::from_secs(2);
         let gate = held(&world);
         let operation = world.record(create()).await;
-        let one = world.conductor("one");
+        let mut one = world.conductor("one");
         gate.entered().await;
         // Its renewals fail for a while, and somebody takes over.
         database.execute("ALTER TABLE conductor_operation RENAME TO elsewhere").await.unwrap();
@@ -120,7 +120,9 @@ on_every_database! {
             let end = world.driver.calls()[0].end;
             if end == "cancelled" { Ok(()) } else { Err(end) }
         }).await.unwrap();
-        one.executor.abort();
+        // Its worker leaves the operation first, and takes the loss back later; it claims nothing more.
+        one.stop.cancel();
+        (&mut one.executor).await.unwrap();
         database.execute("UPDATE elsewhere SET owner = 'two', lease_epoch = lease_epoch + 1, lost_claims = 1").await.unwrap();
         database.execute("ALTER TABLE elsewhere RENAME TO conductor_operation").await.unwrap();
         wait::until("the loss to be taken back", Duration::from_secs(20), async || {
