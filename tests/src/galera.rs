@@ -125,6 +125,15 @@ impl Galera {
         .await
     }
 
+    /// Waits until each node has carried out what was committed on any of them before.
+    pub async fn catch_up(&self) -> Result<()> {
+        for node in &self.nodes {
+            let sql = "SET SESSION wsrep_sync_wait = 1; SELECT count(*) FROM information_schema.schemata";
+            execute(node.address(), sql).await?;
+        }
+        Ok(())
+    }
+
     /// Whether a node may be used: what the service beside it tells a balancer.
     pub async fn is_usable(&self, number: usize) -> bool {
         let node = &self.nodes[number];

@@ -21,6 +21,8 @@ const PLACES: i64 = 3;
 async fn a_transaction_that_a_node_has_rolled_back_is_not_half_committed() -> Result<()> {
     let cluster = Galera::start().await?;
     let database = TestDatabase::on_galera(cluster.address(0)).await?;
+    // A connection that names a database does not wait for it to arrive.
+    cluster.catch_up().await?;
     let mut nodes = Vec::new();
     for number in 0..2 {
         let section = DatabaseSection {

@@ -64,6 +64,7 @@ impl Scene {
         let cluster = Galera::start().await?;
         let database = TestDatabase::on_galera(cluster.address(0)).await?;
         let mut deployment = Deployment::on(database, rabbitmq::vhost().await?).await?;
+        cluster.catch_up().await?;
         client_stream::prepare(&mut deployment);
         // What another node has committed is there when it is read here.
         deployment.set("database", "mysql_wsrep_sync_wait", 1);
