@@ -130,3 +130,35 @@ fn a_delete_needs_no_call_when_another_one_has_deleted_the_cluster() {
     };
     assert_eq!([again("c"), again("a")], [0, 1]);
 }
+
+/// A client that heard nothing asks once more: the second delete waits behind the first, or is told that there is one.
+#[test]
+fn a_repeated_delete_of_a_node_group_needs_no_call_while_the_first_is_open() {
+    let again = |state: &str, reason: &str, created: i64| {
+        let mut history = sound();
+        let (mut asked, mut first) = (history.told[3].clone(), history.operations[3].clone());
+        history.told[3].kind = "nodegroup_delete".into();
+        history.operations[3].kind = "nodegroup_delete".into();
+        history.calls[3].call = "delete_nodegroup".into();
+        asked.id = Some(RequestId::Rest("req-again".into()));
+        asked.kind = "nodegroup_delete".into();
+        (first.id, first.kind) = ("again".into(), "nodegroup_delete".into());
+        (first.request, first.message) = (Some("req-again".into()), Some("message-again".into()));
+        (first.state, first.reason) = (state.into(), Some(reason.into()));
+        (first.created, first.ended) = (created, Some(created + 2000));
+        history.told.push(asked);
+        history.operations.push(first);
+        let verdicts = check(&history, &BOUNDS).into_iter();
+        let of_it = verdicts.filter(|verdict| verdict.about == "again");
+        of_it.map(|verdict| verdict.rule).collect::<Vec<_>>()
+    };
+    let (meanwhile, afterwards) = (1_003_500, 1_005_000);
+    let gone = "The node group's row is gone.";
+    assert_eq!(again("succeeded", gone, meanwhile), []);
+    assert_eq!(again("succeeded", gone, afterwards), [Rule::Order]);
+    let named = "operation operation-3 is deleting the node group already";
+    assert_eq!(again("cancelled", named, meanwhile), []);
+    assert_eq!(again("cancelled", named, afterwards), [Rule::Reasons]);
+    let unnamed = "operation operation-9 is deleting the node group already";
+    assert_eq!(again("cancelled", unnamed, meanwhile), [Rule::Reasons]);
+}

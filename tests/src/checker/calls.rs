@@ -88,17 +88,32 @@ fn not_done(history: &History, operation: &Operation) -> Option<Verdict> {
         let outcome = call.end.as_ref().map_or("", |end| end.outcome.as_str());
         outcome.ends_with("_COMPLETE") || outcome.ends_with("_IN_PROGRESS")
     };
-    // What one delete began, and the cloud ended, leaves nothing to do for another one that has taken its place.
-    let is_of_a_delete = |call: &&Call| {
-        operation.kind == "cluster_delete" && call.call == "delete" && call.cluster == operation.cluster
-    };
-    if history.calls_of(operation).any(has_done) || history.calls.iter().filter(is_of_a_delete).any(has_done)
+    if history.calls_of(operation).any(has_done)
+        || history
+            .calls
+            .iter()
+            .filter(|call| leaves_nothing(history, call, operation))
+            .any(has_done)
     {
         return None;
     }
     let calls: Vec<String> = history.calls_of(operation).map(ToString::to_string).collect();
     let what = format!("{operation}; the driver has not done it: {calls:?}");
     Some(Verdict::new(Rule::Order, &operation.id, what))
+}
+
+/// What one delete began, and the cloud ended, leaves nothing to do for another one that has taken its place. Of a node group it
+/// may be one that waited behind it: the group was there when that was asked for.
+fn leaves_nothing(history: &History, call: &Call, operation: &Operation) -> bool {
+    let is_of_its_cluster = call.cluster == operation.cluster;
+    match (operation.kind.as_str(), call.call.as_str()) {
+        ("cluster_delete", "delete") => is_of_its_cluster,
+        ("nodegroup_delete", "delete_nodegroup") => {
+            let mut of_call = history.operations.iter().filter(|one| one.id == call.operation);
+            is_of_its_cluster && of_call.any(|one| one.was_open_at(operation.created))
+        }
+        _ => false,
+    }
 }
 
 /// All kinds do, but the one that only holds a cluster.

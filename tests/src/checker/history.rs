@@ -204,6 +204,11 @@ impl Operation {
         ["succeeded", "failed", "refused", "cancelled"].contains(&self.state.as_str())
     }
 
+    /// Whether it was recorded by then, and had not ended before.
+    pub fn was_open_at(&self, at: i64) -> bool {
+        self.created <= at && self.ended.is_none_or(|ended| at <= ended)
+    }
+
     /// Whether it is the one that was asked for by this id.
     pub fn is_for(&self, id: &RequestId) -> bool {
         match id {

@@ -27,6 +27,11 @@ const STATED: &[Stated] = &[
         holds: has_a_delete,
     },
     Stated {
+        state: "cancelled",
+        contains: " is deleting the ",
+        holds: names_an_open_delete,
+    },
+    Stated {
         state: "refused",
         contains: "\" is not supported.",
         holds: |_, operation| {
@@ -148,4 +153,17 @@ fn was_refused_at_its_turn(history: &History, operation: &Operation) -> bool {
 fn has_a_delete(history: &History, operation: &Operation) -> bool {
     let mut others = history.operations.iter();
     others.any(|one| one.cluster == operation.cluster && one.kind == "cluster_delete")
+}
+
+/// Another one of its kind does the same already.
+fn names_an_open_delete(history: &History, operation: &Operation) -> bool {
+    let reason = operation.reason.as_deref().unwrap_or_default();
+    let mut others = history.operations.iter();
+    others.any(|one| {
+        one.id != operation.id
+            && (one.kind.as_str(), &one.cluster) == (operation.kind.as_str(), &operation.cluster)
+            && one.kind.ends_with("_delete")
+            && reason.contains(&one.id)
+            && one.was_open_at(operation.created)
+    })
 }
