@@ -1,7 +1,8 @@
 //! A PostgreSQL primary with a streaming standby, and one address that leads to whichever is the primary.
 //!
 //! Replication is synchronous (`synchronous_standby_names`, `synchronous_commit = on`): a commit is answered when the standby
-//! has it, too. So a promotion loses none. While there is no standby the primary goes alone, as an operator would have it.
+//! has it, too. So a promotion loses none, also of what is asked while the standby is cut off: nothing is answered then. While
+//! there is no standby the primary goes alone, as an operator would have it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -47,12 +48,22 @@ impl PostgresPair {
         &self.primary
     }
 
-    /// `kill -9` of the primary; then the standby is promoted, and the address leads there.
+    /// `kill -9` of the primary, when the standby gets nothing more and a commit waits for that; then the standby is promoted,
+    /// and the address leads there.
     pub async fn fail_over(&mut self) -> Result<()> {
         let standby = self.standby.take();
         let Some(standby) = standby else {
             anyhow::bail!("there is no standby that could be promoted");
         };
+        standby.execute("ALTER SYSTEM SET primary_conninfo = ''").await?;
+        standby.execute("SELECT pg_reload_conf()").await?;
+        wait::until("a commit to wait for the standby", PATIENCE, async || {
+            let waiting = "SELECT wait_event FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+            let waiting = self.primary.ask(waiting).await?;
+            ensure!(!waiting.is_empty(), "none does");
+            Ok::<_, anyhow::Error>(())
+        })
+        .await?;
         self.primary.kill().await?;
         standby.promote().await?;
         self.front.redirect(standby.address());
