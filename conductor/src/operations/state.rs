@@ -116,6 +116,17 @@ impl State {
         matches!(self, Self::Running | Self::Retrying | Self::Observing)
     }
 
+    /// Whether an operation in this state may end in that one.
+    pub fn may_end_as(self, end: Self) -> bool {
+        let event = match end {
+            Self::Succeeded => Event::Succeeded,
+            Self::Failed => Event::Failed,
+            Self::Cancelled => Event::Cancelled,
+            Self::Queued | Self::Running | Self::Retrying | Self::Observing | Self::Refused => return false,
+        };
+        self.after(event).is_ok()
+    }
+
     /// The state after `event`.
     ///
     /// # Errors

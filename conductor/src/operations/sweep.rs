@@ -75,7 +75,8 @@ pub async fn pass(services: &OperationServices, watch: &mut DatabaseWatch) -> Re
         .transaction(move |conn| read::out_of_time(conn, now))
         .await?;
     for rows in late.chunks(BATCH) {
-        for row in read_rows(services, rows).await? {
+        let rows = read_rows(services, rows).await?;
+        for row in rows.into_iter().filter(|row| is_late(row, now)) {
             let timing = services.timing.clone();
             give_up(services, row, move |operation| timing.timed_out(&operation.args)).await?;
         }
@@ -96,6 +97,15 @@ pub async fn pass(services: &OperationServices, watch: &mut DatabaseWatch) -> Re
         }
     }
     Ok(())
+}
+
+/// Whether it still is as it was found: it may have ended since, or been given another try.
+fn is_late(row: &OperationRow, now: i64) -> bool {
+    is_open(row) && row.deadline_ms.is_some_and(|deadline| deadline <= now)
+}
+
+fn is_open(row: &OperationRow) -> bool {
+    row.state.parse().is_ok_and(State::is_open)
 }
 
 async fn read_rows(services: &OperationServices, rows: &[i64]) -> Result<Vec<OperationRow>, JournalError> {
@@ -121,7 +131,7 @@ async fn end_those_without_driver(services: &OperationServices) -> Result<(), Jo
     services.lease_watch.saw(leases, Instant::now());
     for rows in orphans.chunks(BATCH) {
         for row in read_rows(services, rows).await? {
-            if is_here(services, &row) {
+            if !is_open(&row) || is_here(services, &row) {
                 continue;
             }
             give_up(services, row, missing_driver).await?;

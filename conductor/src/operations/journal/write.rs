@@ -94,7 +94,8 @@ fn first_event(operation: &NewOperation) -> EventKind {
 /// Ends an operation that nobody works on and that is in `from`.
 ///
 /// # Errors
-/// [`JournalError::Stale`]: the row is not as it was when it was read. Else the database failed.
+/// [`JournalError::Stale`]: the row is not as it was when it was read, or had ended so that this is no end of it. Else the
+/// database failed.
 pub fn end(
     conn: &mut AnyConnection,
     row: i64,
@@ -103,6 +104,9 @@ pub fn end(
     reason: Option<&str>,
     by: Option<&str>,
 ) -> Result<(), JournalError> {
+    if !from.may_end_as(to) {
+        return Err(JournalError::Stale);
+    }
     let now = db::now_ms(conn)?;
     let moved = diesel::update(
         op::conductor_operation
@@ -121,7 +125,7 @@ pub fn end(
     note(conn, row, EventKind::Ended, by, Some(&detail))
 }
 
-/// Ends an operation that nobody works on, whatever is in it: as it was read, and of an owner that has left it behind. Its event
+/// Ends an operation that nobody works on, whatever is in it: as it was read, open, and of an owner that has left it behind. Its event
 /// names who does it.
 ///
 /// # Errors
@@ -141,6 +145,7 @@ pub fn end_unread(
         op::conductor_operation
             .filter(op::id.eq(row.id))
             .filter(op::state.eq(&row.state))
+            .filter(op::state.eq_any(State::OPEN.iter().map(|state| state.as_str())))
             .filter(op::lease_epoch.eq(row.lease_epoch))
             .filter(is_left_behind),
     )

@@ -2,13 +2,15 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
-use magnum_conductor::operations::State;
+use magnum_conductor::operations::database_watch::DatabaseWatch;
 use magnum_conductor::operations::notice::{self, Notice};
+use magnum_conductor::operations::{State, sweep};
 use magnum_db::schema::conductor_operation::dsl as op;
 use magnum_db::simulated::{Access, Fate, Seam};
 use magnum_db::{AnyConnection, DbError};
@@ -24,12 +26,15 @@ enum Trouble {
     LosesAnEnd(Arc<FakeDriver>),
     /// From the moment when an operation is claimed no answer comes for so long.
     AnswersAClaimLate(Duration),
+    /// Somebody else writes this before the transaction of this number.
+    Meanwhile(u32, String),
 }
 
 struct Line {
     conn: Mutex<AnyConnection>,
     trouble: Trouble,
     has_been: AtomicBool,
+    transactions: AtomicU32,
     late_until: OnceLock<Instant>,
 }
 
@@ -43,6 +48,7 @@ impl Line {
             )),
             trouble,
             has_been: AtomicBool::new(false),
+            transactions: AtomicU32::new(0),
             late_until: OnceLock::new(),
         });
         world.db = world.db.through(Arc::clone(&line) as Arc<dyn Seam>);
@@ -68,7 +74,18 @@ impl Line {
 impl Seam for Line {
     fn begin(&self, access: Access) -> Pin<Box<dyn Future<Output = Fate> + Send + '_>> {
         Box::pin(async move {
+            let before = match access {
+                Access::Statements => 0,
+                Access::Transaction | Access::BriefTransaction => {
+                    self.transactions.fetch_add(1, Ordering::Relaxed) + 1
+                }
+            };
             match &self.trouble {
+                Trouble::Meanwhile(number, sql) if self.is_now(before == *number) => {
+                    let written = self.conn.lock().unwrap().batch_execute(sql);
+                    written.expect("the test's own statement");
+                    Fate::Done
+                }
                 Trouble::LosesAnEnd(driver)
                     if self.is_now(access == Access::Transaction && !driver.calls().is_empty()) =>
                 {
@@ -132,4 +149,34 @@ async fn a_claim_that_is_answered_after_its_lease_calls_no_driver() {
     let attempts: Vec<u32> = world.driver.calls().iter().map(|call| call.attempt).collect();
     assert_eq!(attempts, [2], "the first attempt was over before it began");
     world.nothing_is_open().await;
+}
+
+/// Between the look for what is late and the next one the status sync may settle an operation, or an operator try again.
+#[tokio::test]
+async fn a_sweep_ends_nothing_that_is_not_late_any_more() {
+    for (before, meanwhile, state) in [
+        (2, "state = 'succeeded'", State::Succeeded),
+        (3, "state = 'succeeded'", State::Succeeded),
+        (2, "deadline_ms = 9000000000000", State::Queued),
+        (2, "updated_ms = updated_ms + 1", State::Failed),
+    ] {
+        let database = TestDatabase::empty(Backend::Sqlite).await.expect("SQLite");
+        let mut world = World::new(&database).await;
+        let asked = world.record(create()).await;
+        database
+            .execute("UPDATE conductor_operation SET deadline_ms = 1")
+            .await
+            .unwrap();
+        let trouble = Trouble::Meanwhile(before, format!("UPDATE conductor_operation SET {meanwhile}"));
+        let line = Line::between(&mut world, &database, trouble);
+        let (services, _replies) = world.services("one");
+        let mut watch = DatabaseWatch::new(Duration::from_secs(60));
+        sweep::pass(&services, &mut watch).await.expect("a pass");
+        assert!(line.has_been(), "{meanwhile}");
+        assert_eq!(
+            world.row(&asked).await.state,
+            state.as_str(),
+            "{meanwhile} before {before}"
+        );
+    }
 }

@@ -172,7 +172,8 @@ impl World {
         Certificates::new(&settings, self.db.clone(), JournalKey::clone(&self.key))
     }
 
-    fn services(&self, name: &str) -> (OperationServices, Replies) {
+    /// What a conductor works with.
+    pub fn services(&self, name: &str) -> (OperationServices, Replies) {
         let (answers, due) = replies::queue();
         let me = ConductorId::new(name);
         let sink = Arc::clone(&self.sink) as Arc<dyn ReplySink>;
