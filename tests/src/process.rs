@@ -234,6 +234,11 @@ impl Program {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
+    /// Where that is.
+    pub fn log_file(&self) -> &Path {
+        &self.log
+    }
+
     /// Whether it has ended, and how.
     ///
     /// Looking does not reap it: its number is that of its process group, too, which is killed when this is dropped,

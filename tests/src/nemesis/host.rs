@@ -58,6 +58,8 @@ impl Lines {
 struct Slot {
     now: Option<Program>,
     before: Vec<Program>,
+    /// What each of them logs, also while it is taken away to be ended.
+    logs: Vec<PathBuf>,
 }
 
 /// A conductor's host.
@@ -110,7 +112,10 @@ impl ConductorHost {
             None => launch,
         };
         let program = launch.spawn()?;
-        self.with_slot(|slot| slot.before.extend(slot.now.replace(program)));
+        self.with_slot(|slot| {
+            slot.logs.push(program.log_file().to_owned());
+            slot.before.extend(slot.now.replace(program));
+        });
         Ok(())
     }
 
@@ -138,7 +143,9 @@ impl ConductorHost {
 
     /// What all its processes have logged.
     pub fn log(&self) -> String {
-        self.with_slot(|slot| slot.before.iter().chain(&slot.now).map(Program::log).collect())
+        let logs = self.with_slot(|slot| slot.logs.clone());
+        let read = |log: &PathBuf| fs::read(log).map(|text| String::from_utf8_lossy(&text).into_owned());
+        logs.iter().flat_map(read).collect()
     }
 
     /// The folders of its drivers.
