@@ -280,9 +280,10 @@ on_every_database! {
             let two = world.conductor("two");
             world.complete_cluster_of(&two, &database).await;
             assert_eq!(world.row(&operation).await.state, "running", "left to a conductor that has the driver");
+            let mut stopped_for = None;
             match how {
                 "deadline" => database.execute(&set("deadline_ms = 1")).await.unwrap(),
-                "stop" => drop(world.record(delete(&uuid)).await),
+                "stop" => stopped_for = Some(world.record(delete(&uuid)).await),
                 // It has to watch the lease for a term before it ends anything.
                 _ => wait::until("the sweep", Duration::from_secs(20), async || {
                     sweep::pass(&two.services, &mut watch()).await.map_err(|error| error.to_string())?;
@@ -298,6 +299,10 @@ on_every_database! {
             };
             let reason = world.reaches(&operation, state).await.reason.unwrap();
             assert!(reason.contains(words), "{how}: {reason}");
+            // It must not take the gate of the next round.
+            if let Some(delete) = stopped_for {
+                world.reaches(&delete, State::Succeeded).await;
+            }
         }
     }
 
