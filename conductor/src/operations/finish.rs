@@ -148,9 +148,16 @@ pub fn stopped(
     operation: &Operation,
 ) -> Result<State, JournalError> {
     fence(conn, lease)?;
+    // The delete may have failed since; the cluster's status is still that one's.
+    let is_the_deletes = |status| {
+        matches!(
+            status,
+            ClusterStatus::DeleteInProgress | ClusterStatus::DeleteFailed
+        )
+    };
     let deleting = operation.kind != OperationKind::ClusterDelete
         && store::clusters::find(conn, &operation.cluster)?
-            .is_none_or(|cluster| cluster.status == Some(ClusterStatus::DeleteInProgress));
+            .is_none_or(|cluster| cluster.status.is_some_and(is_the_deletes));
     let reason = if deleting { SUPERSEDED } else { STOPPED };
     leave_no_certificates(
         conn,

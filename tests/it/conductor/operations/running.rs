@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use magnum_common::ids::ClusterUuid;
+use magnum_common::ids::{ClusterUuid, OperationId};
 use magnum_common::model::ClusterStatus;
 use magnum_conductor::handlers::Command;
 use magnum_conductor::operations::breakers::Claimable;
@@ -304,6 +304,28 @@ on_every_database! {
                 world.reaches(&delete, State::Succeeded).await;
             }
         }
+    }
+
+    async fn what_was_stopped_for_a_delete_says_so_though_that_has_failed_since(database: TestDatabase) {
+        let world = World::new(&database).await;
+        let gate = Gate::new();
+        world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Panic)));
+        let asked = create();
+        let uuid = asked.command.cluster().clone();
+        let operation = world.record(asked).await;
+        let one = world.conductor("one");
+        gate.entered().await;
+        drop(one);
+        let deletion = world.record(delete(&uuid)).await;
+        let set = |what: &str, id: &OperationId| format!("UPDATE conductor_operation SET {what} WHERE uuid = '{id}'");
+        database.execute(&set("state = 'failed'", &deletion)).await.unwrap();
+        database.execute("UPDATE cluster SET status = 'DELETE_FAILED'").await.unwrap();
+        database.execute(&set("lease_expires_ms = 1", &operation)).await.unwrap();
+        let _two = world.conductor("two");
+        let reason = world.reaches(&operation, State::Cancelled).await.reason.unwrap();
+        assert!(reason.contains("The cluster is being deleted"), "{reason}");
+        let status = world.cluster(&uuid).await.unwrap().status.unwrap();
+        assert_eq!(status, ClusterStatus::DeleteFailed, "it is the delete's");
     }
 
     async fn an_operation_that_only_others_can_run_keeps_no_idle_conductor_awake(database: TestDatabase) {
