@@ -306,7 +306,7 @@ on_every_database! {
         }
     }
 
-    async fn what_was_stopped_for_a_delete_says_so_though_that_has_failed_since(database: TestDatabase) {
+    async fn an_operation_stopped_for_a_delete_says_so_after_the_delete_failed(database: TestDatabase) {
         let world = World::new(&database).await;
         let gate = Gate::new();
         world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Panic)));
