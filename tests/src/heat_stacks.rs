@@ -59,7 +59,10 @@ impl Stacks {
     /// All of them that are not deleted, without those nested in others.
     pub async fn list(&self) -> Result<Vec<Stack>> {
         let found = self.ask(Method::GET, "/stacks", Value::Null).await?;
-        Ok(serde_json::from_value(found["stacks"].clone())?)
+        let mut stacks: Vec<Stack> = serde_json::from_value(found["stacks"].clone())?;
+        // Heat writes this status first and hides the stack in a second transaction.
+        stacks.retain(|stack| stack.status != "DELETE_COMPLETE");
+        Ok(stacks)
     }
 
     /// One of them by its id, which shows it also after its deletion.
