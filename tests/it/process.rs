@@ -69,6 +69,7 @@ mod losses_under_load;
 mod magnum_dev;
 mod message_authentication;
 mod nemesis;
+mod no_descriptors;
 mod node_choice;
 mod notification_drivers;
 mod notifications;

@@ -62,6 +62,7 @@ pub mod cloud_services;
 pub mod collector;
 pub mod databases;
 pub mod deployment;
+pub mod descriptors;
 pub mod driver_record;
 pub mod etcd_discovery;
 pub mod fake_clock;

@@ -83,6 +83,9 @@ pub enum TransportError {
         /// What is wrong with it.
         reason: String,
     },
+    /// No runtime in which the sockets of connections are closed.
+    #[error("no runtime for connections to the broker: {0}; raise the limits of processes and open files")]
+    NoRuntime(String),
     /// It was closed.
     #[error("the transport is closed")]
     Closed,

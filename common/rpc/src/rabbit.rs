@@ -22,6 +22,7 @@ mod open;
 mod reconnect;
 mod sender;
 mod settle;
+mod stream_runtime;
 mod streams;
 mod tls;
 

@@ -116,6 +116,7 @@ const ANY: &[&str] = &["magnum-"];
 
 /// Crates of others that only these of ours may list.
 const ONLY_IN: &[(&str, &[&str])] = &[
+    ("async-compat", &["common/rpc"]),
     ("lapin", &["common/rpc", "conductor/rpc-server", "tests"]),
     ("backoff", &["common"]),
     ("diesel", &["common/db", "conductor", "tests"]),

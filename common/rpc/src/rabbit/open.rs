@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::hosts::HostOrder;
-use super::tls;
+use super::{stream_runtime, tls};
 use crate::error::TransportError;
 use crate::options::{LoginMethod, OptionsError, RabbitOptions};
 use crate::url::{BrokerHost, RabbitUrl, UrlError};
@@ -47,14 +47,15 @@ pub struct Opener {
 pub struct OpenError(String);
 
 impl Opener {
-    /// By the options; reads the TLS files.
+    /// By the options; reads the TLS files, and makes ready what closes the connections.
     ///
     /// # Errors
-    /// The name of the virtual host is too long, or a TLS file cannot be read.
+    /// The name of the virtual host is too long, a TLS file cannot be read, or the system gives no thread.
     pub fn new(url: RabbitUrl, options: &RabbitOptions, name: &str) -> Result<Self, TransportError> {
         if url.virtual_host.len() > MAX_SHORT_STRING {
             return Err(OptionsError::from(UrlError::LongVirtualHost).into());
         }
+        stream_runtime::make()?;
         Ok(Self {
             url,
             name: name.to_owned(),

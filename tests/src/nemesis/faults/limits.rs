@@ -1,11 +1,9 @@
 //! Programs that may use nothing more: no descriptors, no processes, no room on the disk.
 
-use std::fs;
-use std::process::Command;
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
 use super::{Effect, last};
+use crate::descriptors;
 use crate::nemesis::plan::Planned;
 use crate::nemesis::world::World;
 
@@ -18,35 +16,15 @@ pub(super) async fn no_descriptors(world: &World, fault: &Planned) -> Result<Eff
     };
     let before = host.log().matches(REFUSED).count();
     // It may have been killed by another fault by now, or later.
-    let usual = descriptors(pid)?;
-    if set_descriptors(pid, 8).is_err() {
+    let usual = descriptors::limit(pid)?;
+    if descriptors::set_limit(pid, descriptors::NONE_MORE).is_err() {
         return Ok(Effect::None("it was away".into()));
     }
     last(fault).await;
-    set_descriptors(pid, usual).ok();
+    descriptors::set_limit(pid, usual).ok();
     let refused = host.log().matches(REFUSED).count() - before;
     let seen = format!("{refused} attempts to open something were refused");
     Ok(Effect::of(refused > 0, seen, "it opened nothing"))
-}
-
-/// What a process may open.
-fn descriptors(pid: u32) -> Result<u64> {
-    let limits = fs::read_to_string(format!("/proc/{pid}/limits"))?;
-    let line = limits
-        .lines()
-        .find_map(|line| line.strip_prefix("Max open files"));
-    let soft = line.and_then(|line| line.split_whitespace().next());
-    soft.context("no limit of descriptors")?
-        .parse()
-        .context("a limit")
-}
-
-fn set_descriptors(pid: u32, soft: u64) -> Result<()> {
-    let mut command = Command::new("prlimit");
-    command.args(["--pid", &pid.to_string(), &format!("--nofile={soft}:")]);
-    let status = command.output().context("run prlimit")?.status;
-    ensure!(status.success(), "prlimit: {status}");
-    Ok(())
 }
 
 pub(super) async fn no_processes(world: &World, fault: &Planned) -> Result<Effect> {
