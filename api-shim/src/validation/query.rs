@@ -1,13 +1,15 @@
 //! Arguments of the query string, and paging.
 //!
 //! Each route names the arguments it knows; another one is a 400, so that a misspelt filter is not taken for
-//! none.
+//! none. Of one that is given several times the last counts if it is a text; a list of values is no number, no uuid and no
+//! boolean. So it is in Magnum.
 
 use magnum_common::error::{Exception, Fault};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::body::{Kind, NAME, at_least, boolean_of, invalid};
+use super::python::str_of;
 use crate::microversion::Version;
 
 /// One argument that a route knows.
@@ -51,7 +53,24 @@ pub const PAGING: &[Argument] = &[MARKER, LIMIT, SORT_KEY, SORT_DIR];
 
 /// The arguments of one request, all of them known.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Arguments(Vec<(String, String)>);
+pub struct Arguments(Vec<Given>);
+
+/// One of them, with all the values that it was given.
+#[derive(Debug, Clone, PartialEq)]
+struct Given {
+    name: String,
+    values: Vec<String>,
+}
+
+impl Given {
+    /// As Python would write what it takes for the value: the only one, or the list of them.
+    fn text(&self) -> String {
+        match &self.values[..] {
+            [value] => value.clone(),
+            values => str_of(&Value::from(values)),
+        }
+    }
+}
 
 impl Arguments {
     /// Reads a query string; `known` are the route's arguments, of which a version has those that it has.
@@ -59,7 +78,7 @@ impl Arguments {
     /// # Errors
     /// What the client is told: a 400 that names the field, where no other status is said.
     pub fn parse(query: Option<&str>, known: &[Argument], version: Version) -> Result<Self, Fault> {
-        let mut given = Vec::new();
+        let mut given: Vec<Given> = Vec::new();
         for (key, value) in pairs(query) {
             let is_known = |argument: &Argument| argument.name == key && version >= argument.since;
             if !known.iter().any(is_known) {
@@ -68,33 +87,43 @@ impl Arguments {
                     format!("Unknown argument: \"{key}\""),
                 ));
             }
-            given.push((key, value));
+            match given.iter_mut().find(|given| given.name == key) {
+                Some(given) => given.values.push(value),
+                None => given.push(Given {
+                    name: key,
+                    values: vec![value],
+                }),
+            }
         }
         Ok(Self(given))
     }
 
-    /// The value of one argument; the last one given counts.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.all(key).next_back()
+    /// The text of one argument, the last one where there are several.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.given(name)?.values.last().map(String::as_str)
     }
 
-    /// A whole number. One that is given twice is none, which Magnum tells of numbers only.
-    fn integer(&self, key: &str) -> Result<Option<i128>, Fault> {
-        let given: Vec<&str> = self.all(key).collect();
-        match given[..] {
-            [] => Ok(None),
-            [text] => integer(key, text).map(Some),
+    fn uuid(&self, name: &str) -> Result<Option<String>, Fault> {
+        let text = self.given(name).map(Given::text);
+        text.map(|text| uuid(name, &text)).transpose()
+    }
+
+    fn integer(&self, name: &str) -> Result<Option<i128>, Fault> {
+        let Some(given) = self.given(name) else {
+            return Ok(None);
+        };
+        match &given.values[..] {
+            [text] => integer(name, text).map(Some),
             _ => {
                 let reason = "unable to convert to int. Error: int() argument must be a string, a bytes-like object \
                               or a real number, not 'list'";
-                Err(invalid(key, &Value::from(given), reason))
+                Err(invalid(name, &Value::String(given.text()), reason))
             }
         }
     }
 
-    fn all(&self, key: &str) -> impl DoubleEndedIterator<Item = &str> {
-        let given = self.0.iter().filter(move |(name, _)| name == key);
-        given.map(|(_, value)| value.as_str())
+    fn given(&self, name: &str) -> Option<&Given> {
+        self.0.iter().find(|given| given.name == name)
     }
 
     /// A boolean argument.
@@ -102,9 +131,9 @@ impl Arguments {
     /// # Errors
     /// What the client is told: a 400 that names the field, where no other status is said.
     pub fn boolean(&self, key: &str) -> Result<Option<bool>, Fault> {
-        self.get(key)
-            .map(|text| {
-                let value = Value::String(text.to_owned());
+        self.given(key)
+            .map(|given| {
+                let value = Value::String(given.text());
                 boolean_of(&value).ok_or_else(|| invalid(key, &value, "unable to convert to boolean."))
             })
             .transpose()
@@ -166,7 +195,7 @@ impl Paging {
     /// # Errors
     /// What the client is told: a 400 that names the field, where no other status is said.
     pub fn from_arguments(arguments: &Arguments, max_limit: u32) -> Result<Self, Fault> {
-        let marker = arguments.get("marker").map(uuid_marker).transpose()?;
+        let marker = arguments.uuid("marker")?;
         Self::read(arguments, max_limit, marker)
     }
 
@@ -207,12 +236,12 @@ impl Paging {
     }
 }
 
-fn uuid_marker(text: &str) -> Result<String, Fault> {
+fn uuid(name: &str, text: &str) -> Result<String, Fault> {
     uuid::Uuid::try_parse(text)
         .map(|uuid| uuid.to_string())
         .map_err(|_| {
             let reason = format!("unable to convert to uuid. Error: Expected a uuid but received {text}.");
-            invalid("marker", &Value::String(text.to_owned()), &reason)
+            invalid(name, &Value::String(text.to_owned()), &reason)
         })
 }
 
@@ -301,6 +330,26 @@ mod tests {
             paging("sort_dir=up"),
             Err("Invalid sort direction: up. Acceptable values are 'asc' or 'desc'".into())
         );
+    }
+
+    #[test]
+    fn of_a_repeated_text_the_last_counts_and_no_list_is_a_uuid_or_a_boolean() {
+        let page = paging("sort_key=uuid&sort_dir=asc&sort_key=name&sort_dir=desc").unwrap();
+        assert_eq!(
+            (page.sort_key.as_str(), page.direction),
+            ("name", Direction::Descending)
+        );
+        let uuid = "f1b4c2de-7ab1-4c0e-8d43-6b1f7b9c2f10";
+        assert_eq!(
+            paging(&format!("marker={uuid}&marker={uuid}")),
+            Err(format!(
+                "Invalid input for field/attribute marker. Value: '['{uuid}', '{uuid}']'. unable to convert to uuid. \
+                 Error: Expected a uuid but received ['{uuid}', '{uuid}']."
+            ))
+        );
+        let twice = Arguments::parse(Some("rollback=1&rollback=1"), ROLLBACK, Version::MAX).unwrap();
+        let fault = twice.boolean("rollback").unwrap_err();
+        assert!(fault.message.contains("'['1', '1']'"), "{}", fault.message);
     }
 
     #[test]
