@@ -145,6 +145,23 @@ async fn unknown_methods_and_paths_are_refused_without_a_version() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_path_with_encoded_letters_is_the_same_path() {
+    let world = World::start("base").await;
+    for (plain, encoded) in [
+        ("/v1/clusters", "/%76%31/%63lusters"),
+        ("/v1/clusters/prod", "/clusters/p%72od"),
+    ] {
+        let [plain, encoded] = [
+            world.ask("alice", "GET", plain, "").await,
+            world.ask("alice", "GET", encoded, "").await,
+        ];
+        assert_eq!(plain.status, 200, "{}", plain.body);
+        assert_eq!((plain.status, plain.body), (encoded.status, encoded.body));
+    }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_id_of_another_service_travels_on_and_ours_is_answered() {
     let mut world = World::start("base").await;
     let theirs = "req-3f6f5a51-0d1b-4f0e-9a3c-7d2f1b0a9c8e";
