@@ -168,13 +168,14 @@ fn unreadable_path() -> ApiFault {
 
 /// Middleware around the routes under `/v1`.
 pub async fn enter(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    if let Err(fault) = refuse_other_types(request.headers()) {
-        return fault.into_response();
-    }
+    // Before the types: whoever asks which versions there are gets the answer in the headers, whatever it takes.
     let version = match microversion::negotiate(request.headers()) {
         Ok(version) => version,
         Err(rejection) => return ApiFault::version(&rejection).into_response(),
     };
+    if let Err(fault) = refuse_other_types(request.headers()) {
+        return fault.into_response();
+    }
     let ids = request.extensions().get::<Ids>().cloned();
     let id = ids.as_ref().map_or_else(RequestId::random, |ids| ids.own.clone());
     // On a public route there is none: nobody, with no rights.

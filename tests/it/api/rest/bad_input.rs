@@ -162,6 +162,26 @@ async fn a_path_with_encoded_letters_is_the_same_path() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_is_not_served_is_told_to_who_takes_no_json_either() {
+    let world = World::start("base").await;
+    let headers = [
+        ("openstack-api-version", "container-infra 1.99"),
+        ("accept", "text/html"),
+    ];
+    let answer = world.ask_with("alice", "GET", "/v1/clusters", "", &headers).await;
+    assert_eq!(answer.status, 406);
+    assert_eq!(answer.body["errors"][0]["max_version"], "1.16", "{}", answer.body);
+    for header in ["openstack-api-minimum-version", "openstack-api-maximum-version"] {
+        assert!(
+            answer.headers.contains_key(header),
+            "{header}: {:?}",
+            answer.headers
+        );
+    }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_id_of_another_service_travels_on_and_ours_is_answered() {
     let mut world = World::start("base").await;
     let theirs = "req-3f6f5a51-0d1b-4f0e-9a3c-7d2f1b0a9c8e";
