@@ -124,9 +124,20 @@ impl Body {
                 format!("Unknown mimetype: {content_type}"),
             ));
         }
-        // The parser's own words would quote what was sent, and it may hold a secret.
-        serde_json::from_slice(&self.bytes)
-            .map_err(|_| bad_request("Request is not in valid JSON format".to_owned()))
+        serde_json::from_slice(&self.bytes).map_err(|error| bad_request(told(&error).to_owned()))
+    }
+}
+
+/// What is told of a body that is not read. The parser's own words would quote what was sent, and it may hold a secret;
+/// they are the only thing that tells broken JSON from JSON that is too much.
+fn told(error: &serde_json::Error) -> &'static str {
+    let words = error.to_string();
+    if words.starts_with("recursion limit exceeded") {
+        "Request is nested too deeply, at most 127 levels are read"
+    } else if words.starts_with("number out of range") {
+        "Request has a number that is too large"
+    } else {
+        "Request is not in valid JSON format"
     }
 }
 
@@ -183,6 +194,10 @@ mod tests {
         assert_eq!(told(body(JSON, r#"{"b": 1, "a": 2}"#)), "Unknown argument: \"b\"");
         assert_eq!(told(body(JSON, "[]")), "Request must be a JSON dict");
         assert_eq!(told(body(JSON, "x")), "Request is not in valid JSON format");
+        assert_eq!(
+            told(body(JSON, "[1e999]")),
+            "Request has a number that is too large"
+        );
         assert_eq!(
             told(body(Some("text/plain"), "x")),
             "Unknown mimetype: text/plain"
