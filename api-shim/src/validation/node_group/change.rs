@@ -41,7 +41,7 @@ pub fn change(patch: &Patch, group: &NodeGroup, version: Version) -> Result<Node
         after.node_taints = patched
             .get("node_taints")
             .and_then(Value::as_array)
-            .cloned()
+            .map(|taints| rules::kept_taints(taints))
             .unwrap_or_default();
     }
     rules::check_counts(&after)?;

@@ -97,7 +97,7 @@ pub fn compose(
         group.node_labels = labels::stored(node_labels);
     }
     if let Some(taints) = value("node_taints").and_then(Value::as_array) {
-        group.node_taints.clone_from(taints);
+        group.node_taints = rules::kept_taints(taints);
     }
     let is = |name: &&'static str, null: bool| given.get(*name).is_some_and(|value| value.is_null() == null);
     let mut sent = ALWAYS_SENT.to_vec();

@@ -132,6 +132,17 @@ fn check_labels(group: &str, labels: &StringMap) -> Result<(), Fault> {
     Err(refused("node_labels", group, &why))
 }
 
+/// Taints as they are kept: a value that is null is none.
+pub fn kept_taints(given: &[Value]) -> Vec<Value> {
+    let mut taints = given.to_vec();
+    for taint in taints.iter_mut().filter_map(Value::as_object_mut) {
+        if taint.get("value").is_some_and(Value::is_null) {
+            taint.remove("value");
+        }
+    }
+    taints
+}
+
 const TAINT_KEYS: [&str; 3] = ["key", "value", "effect"];
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -241,6 +252,18 @@ mod tests {
             assert_eq!(fault.code(), 409);
             assert!(fault.message.contains(&format!("'{key}'")), "{}", fault.message);
         }
+    }
+
+    #[test]
+    fn a_taint_whose_value_is_null_has_none() {
+        let given = [
+            json!({"key": "k", "effect": "NoExecute", "value": null}),
+            json!({"key": "k", "effect": "NoExecute", "value": ""}),
+            json!(null),
+        ];
+        let kept = json!([
+            {"key": "k", "effect": "NoExecute"}, {"key": "k", "effect": "NoExecute", "value": ""}, null]);
+        assert_eq!(json!(kept_taints(&given)), kept);
     }
 
     #[test]
