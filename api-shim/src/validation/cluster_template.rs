@@ -250,7 +250,7 @@ pub fn boot_volume_size(labels: &magnum_common::model::StringMap) -> Result<Opti
     };
     text.trim().parse().map(Some).map_err(|_| {
         Fault::invalid_parameter(format!(
-            "boot_volume_size must be an integer, not '{}'.",
+            "boot_volume_size must be an integer of at least 0, not '{}'.",
             str_of(&Value::String(text.clone()))
         ))
     })
