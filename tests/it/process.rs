@@ -8,6 +8,7 @@
 //! | `different_drivers` | who claims a request does not decide by which driver it is carried out |
 //! | `rolling_upgrade` | conductors of the release before and of this one share the work, and end what the other has begun |
 //! | `cannot_run` | a conductor that cannot run the driver fails nothing, and does not attract the work |
+//! | `no_descriptors` | a conductor whose broker goes away while it may open nothing works again after both |
 //! | `bounds` | a bound of a node group that was set holds for the request after it |
 //! | `report` | a service that is asked by SIGUSR2 says what it uses and works on, and goes on |
 //! | `start_report` | a service says at its start what it has reached and as whom, and what to do where something is missing |

@@ -34,7 +34,7 @@
 //! | `simulation` | the conductors' own code in virtual time, on schedules that a seed decides |
 //! | [`fuzz`], [`fuzz_seeds`] | what is fuzzed, for any fuzzer; what it begins with |
 //! | [`files`] | folders that a test copies |
-//! | [`full_disk`], [`no_processes`], [`fake_clock`] | a disk that is full, a host without room for processes, a clock that steps, on command |
+//! | [`full_disk`], [`no_processes`], [`descriptors`], [`fake_clock`] | a disk that is full, a host without room for processes, a program that may open nothing, a clock that steps, on command |
 //! | [`shim`] | what of that is made with a C compiler |
 //! | [`nemesis`] | faults of all kinds at once, by a seed, while tenants ask |
 //! | [`raw_rpc`] | messages byte by byte |

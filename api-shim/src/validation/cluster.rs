@@ -115,8 +115,31 @@ pub const SENT_FIELDS: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use magnum_common::model::Cluster;
+    use serde_json::json;
 
     use super::*;
+    use crate::validation::{body, node_group};
+
+    #[test]
+    fn differences_of_labels_are_checked_although_they_are_ignored() {
+        let bodies = [
+            ("cluster", FIELDS, json!({"cluster_template_id": "t"})),
+            ("nodegroup", node_group::FIELDS, json!({"name": "n"})),
+        ];
+        for (argument, fields, least) in bodies {
+            for name in ["labels_added", "labels_overridden", "labels_skipped"] {
+                let read = |value| {
+                    let mut given = least.clone();
+                    given[name] = value;
+                    body::read(argument, &given, fields)
+                };
+                assert!(read(json!({"a": 1, "b": "c"})).is_ok(), "{argument} {name}");
+                for value in [json!("x"), json!({"a": []})] {
+                    assert_eq!(read(value).unwrap_err().code(), 400, "{argument} {name}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_sent_field_exists_in_the_wire_object() {

@@ -384,11 +384,11 @@ mod tests {
         };
         assert_eq!(boot_volume_size(&labels(" 20")), Ok(Some(20)));
         assert_eq!(boot_volume_size(&labels("0")), Ok(Some(0)));
-        assert!(
-            boot_volume_size(&labels("x"))
-                .unwrap_err()
-                .message
-                .contains("'x'")
-        );
+        for text in ["x", "-5"] {
+            assert_eq!(
+                boot_volume_size(&labels(text)).unwrap_err().message,
+                format!("boot_volume_size must be an integer of at least 0, not '{text}'.")
+            );
+        }
     }
 }
