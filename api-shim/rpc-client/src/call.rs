@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use magnum_common::ids::MessageId;
 use magnum_rpc::{
-    Authentication, ListenSpec, Listener, MAX_BODY_BYTES, RemoteFailure, ReplyContent, Seldom, Transport,
-    TransportError, UniqueName, WireReply, decode, reply_queue, topology,
+    Authentication, ListenSpec, Listener, MAX_BODY_BYTES, OwnQueues, RemoteFailure, ReplyContent, Seldom,
+    Transport, TransportError, UniqueName, WireReply, decode, reply_queue, topology,
 };
 use magnum_telemetry::field;
 
@@ -38,8 +38,15 @@ type Waiting = Arc<Mutex<HashMap<String, mpsc::UnboundedSender<CallEvent>>>>;
 pub(super) struct Calls {
     transport: Arc<dyn Transport>,
     waiting: Waiting,
-    queue: OnceCell<String>,
+    queue: OnceCell<ReplyQueue>,
     stop: CancellationToken,
+}
+
+/// Where replies arrive.
+struct ReplyQueue {
+    name: String,
+    /// It alone.
+    own: OwnQueues,
 }
 
 /// One call's place in the table; leaves it when dropped.
@@ -67,7 +74,8 @@ impl Calls {
 
     /// Registers a new call, before its request is sent.
     pub(super) async fn open(&self) -> Result<Waiter, TransportError> {
-        let queue = self.queue.get_or_try_init(|| self.listen()).await?.clone();
+        let queue = self.queue.get_or_try_init(|| self.listen()).await?;
+        let queue = queue.own.present_name(&queue.name);
         let msg_id = MessageId::random().into_string();
         let (sender, events) = mpsc::unbounded_channel();
         lock(&self.waiting).insert(msg_id.clone(), sender);
@@ -79,17 +87,19 @@ impl Calls {
         })
     }
 
-    async fn listen(&self) -> Result<String, TransportError> {
+    async fn listen(&self) -> Result<ReplyQueue, TransportError> {
         let unique = UniqueName::new(self.transport.options()).await?;
-        let queue = reply_queue(unique.as_str());
+        let name = reply_queue(unique.as_str());
+        let own = OwnQueues::new([name.clone()]);
         let listener = self
             .transport
             .listen(ListenSpec {
                 purpose: "replies",
-                declarations: topology::reply_listener(&queue, self.transport.options()),
+                declarations: topology::reply_listener(&name, self.transport.options()),
                 default_prefetch: 0,
                 heartbeat: None,
                 delete_at_stop: None,
+                own_queues: own.clone(),
             })
             .await?;
         let authentication = self.transport.authentication().clone();
@@ -104,7 +114,7 @@ impl Calls {
             // The queue was ours until now.
             drop(unique);
         });
-        Ok(queue)
+        Ok(ReplyQueue { name, own })
     }
 }
 

@@ -16,6 +16,7 @@
 //! | `authentication` | messages that only holders of a key can make |
 //! | `publish` | until the broker confirms it |
 //! | `queue_names`, `gone` | what makes a process's queues unique; callers that are gone |
+//! | `own_queues` | what replaces one that the broker serves no more |
 //!
 //! Here is what both programs need. Asking is the API's crate `magnum-rpc-client`; answering, and what is set aside,
 //! the conductor's crate `magnum-rpc-server`.
@@ -38,6 +39,7 @@ mod fake;
 mod gone;
 mod message;
 mod options;
+mod own_queues;
 mod publish;
 mod queue_names;
 pub mod rabbit;
@@ -65,6 +67,7 @@ pub use message::{OutgoingMessage, RawMessage};
 pub use options::{
     Addressing, DEFAULT_PREFETCH, LoginMethod, MAX_BODY_BYTES, OptionsError, RabbitOptions, RpcOptions,
 };
+pub use own_queues::OwnQueues;
 pub use publish::{PublishDeadlines, publish_until};
 pub use queue_names::UniqueName;
 pub use reply::{ReplyContent, WireReply};

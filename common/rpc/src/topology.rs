@@ -43,6 +43,26 @@ pub enum Declaration {
     },
 }
 
+impl Declaration {
+    /// The queue that it is about.
+    pub fn queue(&self) -> Option<&str> {
+        match self {
+            Self::Queue(queue) => Some(&queue.name),
+            Self::Bind { queue, .. } | Self::Consume { queue, .. } => Some(queue),
+            Self::Prefetch(_) | Self::Exchange(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(super) fn queue_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Queue(queue) => Some(&mut queue.name),
+            Self::Bind { queue, .. } | Self::Consume { queue, .. } => Some(queue),
+            Self::Prefetch(_) | Self::Exchange(_) => None,
+        }
+    }
+}
+
 /// Arguments of a queue or consumer, in oslo's order.
 pub type Arguments = Vec<(&'static str, Argument)>;
 

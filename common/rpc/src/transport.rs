@@ -22,6 +22,7 @@ use super::error::{PublishError, TransportError};
 use super::gone::GoneCallers;
 use super::message::OutgoingMessage;
 use super::options::RabbitOptions;
+use super::own_queues::OwnQueues;
 use super::topology::Declaration;
 
 /// A way to the broker.
@@ -70,6 +71,8 @@ pub struct ListenSpec {
     pub heartbeat: Option<Duration>,
     /// A queue of this process, deleted when the listener stops.
     pub delete_at_stop: Option<String>,
+    /// Those whose names nobody else knows.
+    pub own_queues: OwnQueues,
 }
 
 /// A queue as the broker counts it.

@@ -17,8 +17,8 @@ use super::delivery::{DeadLetterQueue, Delivery};
 use magnum_common::error::Fault;
 use magnum_rpc::{
     Addressing, ConsumerControl, DEFAULT_PREFETCH, ListenSpec, Listener, MAX_BODY_BYTES, Malformed, Origin,
-    PublishDeadlines, PublishError, RawMessage, ReplyAddress, Request, Seldom, Transport, TransportError,
-    UniqueName, WireReply, WireRequest, publish_until, topology,
+    OwnQueues, PublishDeadlines, PublishError, RawMessage, ReplyAddress, Request, Seldom, Transport,
+    TransportError, UniqueName, WireReply, WireRequest, publish_until, topology,
 };
 use magnum_telemetry::field;
 
@@ -61,11 +61,13 @@ impl RpcServer {
         let addressing = addressing.into();
         let names = &addressing.names;
         let options = transport.options();
+        let mut own_queues = vec![names.server_queue(server_id)];
         let (fanout_queue, is_random, unique) = if options.rabbit_stream_fanout {
             (names.fanout_exchange(), false, None)
         } else {
             let unique = UniqueName::new(options).await?;
             let queue = names.fanout_queue(unique.as_str());
+            own_queues.push(queue.clone());
             (queue, !options.use_queue_manager, Some(unique))
         };
         let spec = ListenSpec {
@@ -75,6 +77,7 @@ impl RpcServer {
             heartbeat: addressing.heartbeat,
             // One that is found again by its name, or that others read too, stays.
             delete_at_stop: is_random.then_some(fanout_queue),
+            own_queues: OwnQueues::new(own_queues),
         };
         let dead_letters = addressing.dead_letter_queue.as_ref().map(|queue| {
             Arc::new(DeadLetterQueue {

@@ -10,6 +10,7 @@ mod options;
 mod recovery;
 mod tls;
 mod topology;
+mod unserved_queue;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,7 +12,7 @@ use magnum_common::clock::utc_now;
 use magnum_common::ids::MessageId;
 use magnum_rpc::topology::{Declaration, control_exchange, topic_queue};
 use magnum_rpc::{
-    ListenSpec, OutgoingMessage, Request, RpcOptions, Target, Transport, WireFormat, WireRequest,
+    ListenSpec, OutgoingMessage, OwnQueues, Request, RpcOptions, Target, Transport, WireFormat, WireRequest,
     connect_with, encode,
 };
 use serde_json::{Value, json};
@@ -71,6 +71,7 @@ impl Load {
             default_prefetch: 0,
             heartbeat: None,
             delete_at_stop: None,
+            own_queues: OwnQueues::default(),
         };
         transport.listen(spec).await?.stop().await;
         Ok(Self {

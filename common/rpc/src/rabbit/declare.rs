@@ -113,6 +113,26 @@ impl<'a> Declarer<'a> {
         }
     }
 
+    /// Takes a binding back. One that is not there, of a queue that is not there, is no error to the broker.
+    pub(super) async fn unbind(&self, binding: &Declaration) -> lapin::Result<()> {
+        let Declaration::Bind {
+            queue,
+            exchange,
+            routing_key,
+        } = binding
+        else {
+            return Ok(());
+        };
+        self.channel
+            .queue_unbind(
+                name(queue)?,
+                name(exchange)?,
+                name(routing_key)?,
+                FieldTable::default(),
+            )
+            .await
+    }
+
     /// The channel in its final state.
     pub(super) fn into_channel(self) -> Channel {
         self.channel
@@ -158,24 +178,21 @@ pub async fn create(channel: &Channel, declaration: &Declaration, passive: bool)
     }
 }
 
-/// Starts the consumers of a list, each under its own tag.
-pub(super) async fn consume(channel: &Channel, declarations: &[Declaration]) -> lapin::Result<Vec<Consumer>> {
-    let mut consumers = Vec::new();
-    for declaration in declarations {
-        if let Declaration::Consume {
-            queue,
-            tag,
-            arguments,
-        } = declaration
-        {
-            let options = BasicConsumeOptions::default();
-            let consumer = channel
-                .basic_consume(name(queue)?, name(tag)?, options, field_table(arguments))
-                .await?;
-            consumers.push(consumer);
-        }
-    }
-    Ok(consumers)
+/// Starts a consumer, if that is what is declared.
+pub(super) async fn consume(channel: &Channel, declaration: &Declaration) -> lapin::Result<Option<Consumer>> {
+    let Declaration::Consume {
+        queue,
+        tag,
+        arguments,
+    } = declaration
+    else {
+        return Ok(None);
+    };
+    let options = BasicConsumeOptions::default();
+    let consumer = channel
+        .basic_consume(name(queue)?, name(tag)?, options, field_table(arguments))
+        .await?;
+    Ok(Some(consumer))
 }
 
 /// Ends the consumers of a list.

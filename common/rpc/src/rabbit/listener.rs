@@ -10,6 +10,7 @@
 mod commands;
 mod raw_message;
 mod session;
+mod setup;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::commands::{Commands, Stopped};
 use self::session::{End, Session};
+use self::setup::SetupError;
 use super::declare::Mismatches;
 use super::hosts::HostOrder;
 use super::open::Opener;
@@ -29,6 +31,7 @@ use super::{ListenerCounts, reconnect};
 use crate::delivery::Delivery;
 use crate::options::RabbitOptions;
 use crate::transport::{ListenCommand, ListenSpec};
+use magnum_telemetry::field;
 
 /// What a listener is made of, and what outlives its sessions.
 pub(super) struct Supervisor {
@@ -91,6 +94,7 @@ impl Supervisor {
             };
             let reason = match opened {
                 Ok(session) => {
+                    self.spec.own_queues.answered();
                     outage.end(self.spec.purpose);
                     if let Some(ready) = ready.take() {
                         let _not_awaited = ready.send(());
@@ -102,7 +106,10 @@ impl Supervisor {
                         End::Lost(reason) => reason,
                     }
                 }
-                Err(reason) => reason,
+                Err(error) => {
+                    self.replace_unserved(&error);
+                    error.to_string()
+                }
             };
             let delay = outage.delay_after_failure(&reason, self);
             if let Err(stopped) = commands.obey_during(sleep(delay)).await {
@@ -114,14 +121,28 @@ impl Supervisor {
     /// Connects, declares, and consumes unless paused. Commands that arrive meanwhile take effect in the session.
     ///
     /// # Errors
-    /// Why there is no session, in words for the log.
-    async fn open(&self, paused: bool, hosts: &mut HostOrder) -> Result<Session<'_>, String> {
+    /// There is no connection, or the broker refuses something or does not answer.
+    async fn open(&self, paused: bool, hosts: &mut HostOrder) -> Result<Session<'_>, SetupError> {
         let opened = self
             .opener
             .open(self.spec.purpose, self.spec.heartbeat, hosts)
             .await;
-        let connection = opened.map_err(|error| error.to_string())?;
+        let connection = opened.map_err(|error| SetupError::Refused(error.to_string()))?;
         Session::open(connection, &self.spec, &self.mismatches, &self.offsets, paused).await
+    }
+
+    /// Has another queue take the place of one of our own that the broker serves no more.
+    fn replace_unserved(&self, error: &SetupError) {
+        if let SetupError::Unanswered { queue } = error
+            && let Some(replacement) = self.spec.own_queues.unanswered(queue)
+        {
+            tracing::warn!(
+                { field::QUEUE_OR_EXCHANGE } = %queue,
+                replacement,
+                "the broker does not serve a queue of this process any more; another one takes its place (an administrator \
+                 of the broker should delete the old one)"
+            );
+        }
     }
 
     /// Runs a session to its end, and counts the listener as up meanwhile.

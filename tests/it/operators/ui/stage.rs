@@ -6,7 +6,8 @@ use anyhow::{Context as _, Result};
 use magnum_common::secret::Secret;
 use magnum_config::Settings;
 use magnum_rpc::{
-    self as rpc, Declaration, ListenSpec, Listener, OutgoingMessage, Queue, Route, Transport, WireFormat,
+    self as rpc, Declaration, ListenSpec, Listener, OutgoingMessage, OwnQueues, Queue, Route, Transport,
+    WireFormat,
 };
 use magnum_tests::api_alone::World;
 use magnum_tests::recorded_cloud::RecordedCloud;
@@ -225,6 +226,7 @@ async fn fill_queues(settings: &Settings) -> Result<Conductor> {
         default_prefetch: 1,
         heartbeat: None,
         delete_at_stop: None,
+        own_queues: OwnQueues::default(),
     };
     let listener = transport.listen(spec).await?;
     Ok(Conductor {

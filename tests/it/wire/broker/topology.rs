@@ -151,6 +151,16 @@ fn with_our_differences(mut methods: Vec<Value>, who: &str, purpose: &str) -> Ve
         });
         methods.insert(0, asked);
     }
+    // Nothing is taken from the topic's queue before the server's own are known to be served.
+    let is_own = |queue: &str| {
+        let rest = queue.strip_prefix("magnum-conductor");
+        rest.is_some_and(|rest| rest.starts_with('.') || rest.starts_with("_fanout_"))
+    };
+    for consumers in methods.chunk_by_mut(|one, next| one["method"] == next["method"]) {
+        if consumers[0]["method"] == "basic.consume" {
+            consumers.sort_by_key(|method| !method["queue"].as_str().is_some_and(is_own));
+        }
+    }
     for method in &mut methods {
         if method["method"] == "basic.publish" && method["exchange"] == "magnum" {
             method["mandatory"] = json!(true);

@@ -16,6 +16,7 @@ use super::raw_message::raw_message;
 use crate::delivery::Delivery;
 use crate::message::RawMessage;
 use crate::rabbit::declare::{Declarer, Mismatches, cancel, consume};
+use crate::rabbit::listener::setup::{SetupError, answered};
 use crate::rabbit::open::{explain, short};
 use crate::rabbit::settle::{Ledger, Settlement, Settler, send_frames};
 use crate::rabbit::streams::Offsets;
@@ -24,10 +25,6 @@ use crate::transport::ListenSpec;
 
 /// Time limit of an orderly close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Time limit of declaring, and of consuming. A broker that has just come back can leave a declaration of a
-/// quorum queue unanswered for ever; asked again on a new connection, it answers.
-const SETUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a session ended.
 pub(super) enum End {
@@ -50,6 +47,8 @@ enum Item {
 pub(super) struct Session<'a> {
     spec: &'a ListenSpec,
     offsets: &'a Offsets,
+    /// Those of the spec, by the present names of its queues.
+    declarations: Vec<Declaration>,
     connection: Connection,
     channel: Channel,
     items: SelectAll<BoxStream<'static, Item>>,
@@ -64,20 +63,22 @@ impl<'a> Session<'a> {
     /// Declares, and consumes unless `paused`.
     ///
     /// # Errors
-    /// Why it cannot, in words for the log.
+    /// The broker reports one, or does not answer.
     pub(super) async fn open(
         connection: Connection,
         spec: &'a ListenSpec,
         mismatches: &Mismatches,
         offsets: &'a Offsets,
         paused: bool,
-    ) -> Result<Self, String> {
-        let channel = within_setup_timeout(declare(&connection, spec, mismatches)).await?;
+    ) -> Result<Self, SetupError> {
+        let declarations = spec.own_queues.present(&spec.declarations);
+        let channel = declare(&connection, spec, &declarations, mismatches).await?;
         let mut items = SelectAll::new();
         items.push(failures_of(&connection));
         let mut session = Self {
             spec,
             offsets,
+            declarations,
             connection,
             channel,
             items,
@@ -94,14 +95,14 @@ impl<'a> Session<'a> {
         // A command may have come while the session was being opened.
         let end = match self.consume_unless(commands.paused).await {
             Ok(()) => self.serve(out, commands).await,
-            Err(reason) => End::Lost(reason),
+            Err(error) => End::Lost(error.to_string()),
         };
-        let delete = match &end {
-            End::Stopped(_) => self.spec.delete_at_stop.as_deref(),
-            End::Lost(_) => None,
+        let delete = match (&end, &self.spec.delete_at_stop) {
+            (End::Stopped(_), Some(queue)) => Some(self.spec.own_queues.present_name(queue)),
+            _ => None,
         };
         // The broker may be gone; then there is nothing to close.
-        let _timed_out = timeout(CLOSE_TIMEOUT, self.close(delete)).await;
+        let _timed_out = timeout(CLOSE_TIMEOUT, self.close(delete.as_deref())).await;
         end
     }
 
@@ -113,7 +114,7 @@ impl<'a> Session<'a> {
                     Ok(change) => {
                         let consuming = self.consume_unless(commands.paused).await;
                         change.confirm();
-                        consuming
+                        consuming.map_err(|error| error.to_string())
                     }
                     Err(stopped) => return End::Stopped(stopped),
                 },
@@ -149,20 +150,26 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Starts all consumers, or cancels them if `paused`. Messages that the broker has sent to a cancelled consumer
+    /// Starts all consumers, own queues first, or cancels them if `paused`. Messages that the broker has sent to a cancelled consumer
     /// are still forwarded.
     ///
     /// A queue that deletes itself would go with its last consumer, and its messages with it: there consumers stay, and the
     /// limit of what they may hold is all that holds the broker back.
-    async fn consume_unless(&mut self, paused: bool) -> Result<(), String> {
-        let declarations = &self.spec.declarations;
+    async fn consume_unless(&mut self, paused: bool) -> Result<(), SetupError> {
+        let declarations = &self.declarations;
         let paused = paused && !declarations.iter().any(deletes_itself);
         if paused && self.active > 0 {
             self.cancelled += std::mem::take(&mut self.active);
-            within_setup_timeout(cancel(&self.channel, declarations)).await?;
+            answered(None, cancel(&self.channel, declarations)).await?;
         } else if !paused && self.active == 0 {
-            let declarations = self.offsets.resume(declarations);
-            let consumers = within_setup_timeout(consume(&self.channel, &declarations)).await?;
+            let mut consumers = Vec::new();
+            let mut declarations = self.offsets.resume(declarations).into_owned();
+            // What others may have is not taken before the rest is known to be served: a broker that hangs would keep it.
+            declarations.sort_by_key(|declaration| !self.spec.own_queues.has(declaration.queue()));
+            for declaration in &declarations {
+                let consuming = consume(&self.channel, declaration);
+                consumers.extend(answered(declaration.queue(), consuming).await?);
+            }
             self.active = consumers.len();
             self.items.extend(consumers.into_iter().map(items_of));
         }
@@ -251,29 +258,23 @@ fn deletes_itself(declaration: &Declaration) -> bool {
 async fn declare(
     connection: &Connection,
     spec: &ListenSpec,
+    declarations: &[Declaration],
     mismatches: &Mismatches,
-) -> lapin::Result<Channel> {
-    let mut declarer = Declarer::new(connection, mismatches).await?;
-    let sets_prefetch = spec
-        .declarations
+) -> Result<Channel, SetupError> {
+    let mut declarer = answered(None, Declarer::new(connection, mismatches)).await?;
+    let sets_prefetch = declarations
         .iter()
         .any(|declaration| matches!(declaration, Declaration::Prefetch(_)));
     if !sets_prefetch && spec.default_prefetch > 0 {
-        declarer.prefetch(spec.default_prefetch).await?;
+        answered(None, declarer.prefetch(spec.default_prefetch)).await?;
     }
-    for declaration in &spec.declarations {
-        declarer.declare(declaration).await?;
+    for binding in spec.own_queues.replaced(&spec.declarations) {
+        answered(binding.queue(), declarer.unbind(&binding)).await?;
+    }
+    for declaration in declarations {
+        answered(declaration.queue(), declarer.declare(declaration)).await?;
     }
     Ok(declarer.into_channel())
-}
-
-/// # Errors
-/// What the broker reports, or that it has not answered in time, in words for the log.
-async fn within_setup_timeout<T>(setup: impl Future<Output = lapin::Result<T>>) -> Result<T, String> {
-    match timeout(SETUP_TIMEOUT, setup).await {
-        Ok(done) => done.map_err(|error| explain(&error)),
-        Err(_) => Err("the broker did not answer within 10 s".to_owned()),
-    }
 }
 
 /// The failures of a connection: without consumers, nothing else would show them.

@@ -10,8 +10,8 @@ use magnum_common::error::{Exception, Fault};
 use magnum_objects::{VersionedObject, is_object};
 use magnum_rpc::topology::{self, Declaration};
 use magnum_rpc::{
-    Delivery, ListenSpec, Listener, MAX_BODY_BYTES, PublishError, ReplyAddress, Request, RpcOptions,
-    Transport, WireFormat, connect_with, decode,
+    Delivery, ListenSpec, Listener, MAX_BODY_BYTES, OwnQueues, PublishError, ReplyAddress, Request,
+    RpcOptions, Transport, WireFormat, connect_with, decode,
 };
 use magnum_rpc_server::{CallMonitor, Incoming, RpcServer, reply};
 use magnum_tests::amqp_tap::AmqpTap;
@@ -131,6 +131,7 @@ impl Scene {
                 default_prefetch: 0,
                 heartbeat: None,
                 delete_at_stop: None,
+                own_queues: OwnQueues::default(),
             };
             transport.listen(spec).await
         };
