@@ -442,7 +442,7 @@ async fn wait_for_server(url: &DatabaseUrl, options: &PoolOptions) -> Result<(),
         };
         let again = matches!(
             error,
-            DbError::Unavailable(_) | DbError::Conflict(_) | DbError::TimedOut(_)
+            DbError::Unavailable(_) | DbError::Full(_) | DbError::Conflict(_) | DbError::TimedOut(_)
         );
         if !again
             || options

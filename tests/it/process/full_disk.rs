@@ -1,10 +1,13 @@
 //! A full disk under the API's SQLite: writing is refused with a clear fault, reading goes on, and so does writing
-//! when there is room again. What the conductor does is in `bad_input`.
+//! when there is room again. A conductor that starts then waits; what one at work does is in `bad_input`.
+
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use magnum_tests::Backend;
 use magnum_tests::deployment::Deployment;
 use magnum_tests::full_disk::FullDisk;
+use magnum_tests::wait;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,4 +34,24 @@ async fn api_reports_a_full_disk() -> Result<()> {
 
     disk.free()?;
     api.rest.create_template("after").await.map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conductor_that_starts_on_a_full_disk_waits_for_room() -> Result<()> {
+    let mut deployment = Deployment::new(Backend::Sqlite).await?;
+    deployment.set("database", "retry_interval", "1");
+    let disk = FullDisk::new(&deployment.database.name)?;
+    disk.fill()?;
+    let launch = deployment.conductor_launch_with("one", |config| config).await?;
+    let conductor = disk.hold(launch).spawn()?;
+    let says = async |what: &'static str, words: &str| {
+        wait::until(what, Duration::from_secs(60), async || {
+            let log = conductor.log();
+            if log.contains(words) { Ok(()) } else { Err(log) }
+        })
+        .await
+    };
+    says("it to wait", "the database does not answer yet").await?;
+    disk.free()?;
+    says("it to run", "the conductor runs").await
 }
