@@ -6,6 +6,7 @@ use diesel::sql_types::Bool;
 use magnum_db::{self as db, AnyConnection, MultiBackend, schema};
 
 use super::JournalError;
+use super::read::is_left_since;
 use super::rows::{EventKind, OperationRow};
 use super::write;
 use crate::operations::hold;
@@ -78,15 +79,9 @@ pub fn unknown_to_all(conn: &mut AnyConnection, patience: Patience) -> Result<Ve
                 .le(long_ago)
                 .or(op::updated_ms.le(just_now).and(is_over())),
         );
-    let expired = |at| {
-        op::lease_expires_ms
-            .is_null()
-            .or(op::lease_expires_ms.le(at))
-            .assume_not_null()
-    };
     let left_behind = op::state
         .eq(State::Running.as_str())
-        .and(expired(long_ago).or(expired(just_now).and(is_over())));
+        .and(is_left_since(long_ago).or(is_left_since(just_now).and(is_over())));
     Ok(op::conductor_operation
         .filter(waits.or(left_behind))
         .filter(op::format.gt(known_elsewhere))

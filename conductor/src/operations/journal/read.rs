@@ -323,9 +323,7 @@ pub fn without_driver(
         let waits = op::state
             .eq_any([State::Queued.as_str(), State::Retrying.as_str()])
             .and(op::updated_ms.le(before));
-        let left_behind = op::state
-            .eq(State::Running.as_str())
-            .and(op::lease_expires_ms.is_null().or(op::lease_expires_ms.le(before)));
+        let left_behind = op::state.eq(State::Running.as_str()).and(is_left_since(before));
         waits.or(left_behind)
     };
     let mut rows: Vec<i64> = op::conductor_operation
@@ -360,6 +358,18 @@ pub fn without_driver(
         }
     }
     Ok(rows)
+}
+
+/// Whether nobody has worked on a running operation since then: its lease has ended by then, or was given back, which leaves no end of
+/// it but the time of the change.
+#[diesel::dsl::auto_type]
+pub(super) fn is_left_since(at_ms: i64) -> _ {
+    let has_ended = op::lease_expires_ms.gt(0_i64).and(op::lease_expires_ms.le(at_ms));
+    let was_given_back = op::lease_expires_ms
+        .is_null()
+        .or(op::lease_expires_ms.eq(0_i64))
+        .and(op::updated_ms.le(at_ms));
+    has_ended.or(was_given_back).assume_not_null()
 }
 
 /// Rows with an answer that was not sent, and that have not been touched for `quiet_ms`.

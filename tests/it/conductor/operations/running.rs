@@ -306,6 +306,31 @@ on_every_database! {
         }
     }
 
+    async fn what_was_given_back_waits_for_its_driver_as_long_as_what_was_left_behind(database: TestDatabase) {
+        let mut world = World::new(&database).await;
+        world.timing.driver_alive = Duration::ZERO;
+        world.timing.driver_patience = Duration::from_secs(3600);
+        let gate = Gate::new();
+        world.driver.then(Act::Gate(gate.clone(), Box::new(Act::Panic)));
+        let operation = world.record(create()).await;
+        let one = world.conductor("one");
+        gate.entered().await;
+        drop(one);
+        let set = |what: &str| format!("UPDATE conductor_operation SET {what} WHERE uuid = '{operation}'");
+        for given_back in ["0", "NULL"] {
+            let lease = format!("driver = 'elsewhere', owner = NULL, lease_expires_ms = {given_back}");
+            database.execute(&set(&lease)).await.unwrap();
+            let two = world.conductor("two");
+            sweep::pass(&two.services, &mut watch()).await.unwrap();
+            assert_eq!(world.row(&operation).await.state, "running", "{given_back}");
+        }
+        database.execute(&set("updated_ms = updated_ms - 3600000")).await.unwrap();
+        let two = world.conductor("two");
+        sweep::pass(&two.services, &mut watch()).await.unwrap();
+        let reason = world.reaches(&operation, State::Failed).await.reason.unwrap();
+        assert!(reason.contains("No running conductor has this driver loaded"), "{reason}");
+    }
+
     async fn an_operation_stopped_for_a_delete_says_so_after_the_delete_failed(database: TestDatabase) {
         let world = World::new(&database).await;
         let gate = Gate::new();
