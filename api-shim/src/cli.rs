@@ -155,7 +155,7 @@ async fn start(
     let database = Database::connect(&settings.database)
         .await
         .context("[database] connection")?;
-    db::migrate::check(&database).await?;
+    database.at_start(|| db::migrate::check(&database)).await?;
     let transport = rpc::connect(settings, "magnum-api")
         .await
         .context("[DEFAULT] transport_url")?;

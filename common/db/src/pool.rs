@@ -21,6 +21,7 @@
 //! [`DbError::Unavailable`] from a commit leaves open whether it was committed. Both only matter to work that
 //! may not be repeated, and there must be none.
 
+mod at_start;
 mod manager;
 mod options;
 #[cfg(feature = "test-support")]
@@ -38,6 +39,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 use tracing::Instrument as _;
 
+use self::at_start::wait_for_server;
 use self::manager::{Manager, Pooled, QuietErrors, check_out};
 pub use self::options::PoolOptions;
 use self::watch::{Lost, Progress, watched};
@@ -429,36 +431,5 @@ impl Pooled {
         } else {
             Outcome::Failed(error)
         }
-    }
-}
-
-/// Tries to connect until it works, is refused, or the attempts are used up.
-async fn wait_for_server(url: &DatabaseUrl, options: &PoolOptions) -> Result<(), DbError> {
-    let mut attempt = 1;
-    loop {
-        let (url, session) = (url.clone(), options.session.clone());
-        let Err(error) = blocking(move || session::open(&url, &session).map(drop)).await? else {
-            return Ok(());
-        };
-        let again = matches!(
-            error,
-            DbError::Unavailable(_) | DbError::Full(_) | DbError::Conflict(_) | DbError::TimedOut(_)
-        );
-        if !again
-            || options
-                .connect_attempts
-                .is_some_and(|most| attempt >= most.max(1))
-        {
-            return Err(error);
-        }
-        tracing::warn!(
-            attempt,
-            attempts = options.connect_attempts,
-            next_in_s = options.connect_interval.as_secs_f64(),
-            error = %error,
-            "the database does not answer yet; [database] max_retries and retry_interval say how long it is tried"
-        );
-        tokio::time::sleep(options.connect_interval).await;
-        attempt += 1;
     }
 }

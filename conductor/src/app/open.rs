@@ -44,9 +44,11 @@ impl Resources {
             Some(database) => database,
             None => Database::connect(&settings.database).await?,
         };
-        db::migrate::check(&database).await?;
+        database.at_start(|| db::migrate::check(&database)).await?;
         let key = Arc::new(JournalKey::load_or_create(&options.journal_key_file)?);
-        sealing::at_start(settings, &database, &key).await?;
+        database
+            .at_start(|| sealing::at_start(settings, &database, &key))
+            .await?;
         let certificates = Certificates::new(settings, database.clone(), JournalKey::clone(&key));
         let trusts = Trusts::new(settings, database.clone(), Arc::clone(&key));
         let me = ConductorId::for_host(&settings.default.host);

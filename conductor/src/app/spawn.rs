@@ -111,7 +111,7 @@ async fn announcements(
         changed: Arc::clone(&resources.drivers.changed),
     };
     // Once before anything else: the API may ask the moment it sees us consuming.
-    announcer.announce().await?;
+    resources.database.at_start(|| announcer.announce()).await?;
     parts.spawn("driver announcements", |stop| announcer.run(stop));
     let db = resources.database.clone();
     parts.spawn("heartbeat", move |stop| {
