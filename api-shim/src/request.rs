@@ -5,6 +5,7 @@
 //! [`crate::auth`] has identified. [`Body`] reads a JSON body.
 
 mod body;
+mod json;
 pub mod limit;
 
 use std::sync::Arc;

@@ -16,6 +16,7 @@
 //! | `plugin_replay` | the Cluster API driver packages do through our conductor what they were recorded to do |
 //! | `heat_replay` | Magnum 22's Heat driver does through our conductor what it was recorded to do |
 //! | `replay` | what the replays have in common |
+//! | `python_literals` | a text that is a Python literal, or nearly, is read as Python reads it |
 //! | `python_package` | clusters of a driver that is a Python package go from our conductor to Python's, and the other way |
 //! | `clients` | every command of `openstack coe`, the libraries, tempest, gophercloud, Ansible, rally, Heat and Horizon work; nobody sees another project's things |
 
@@ -33,5 +34,6 @@ mod mixed_fleet;
 mod oslo;
 mod ours_alone;
 mod plugin_replay;
+mod python_literals;
 mod python_package;
 mod replay;

@@ -11,8 +11,10 @@ use futures::StreamExt as _;
 use http_body::Body as _;
 use serde_json::Value;
 
+use super::json;
 use crate::faults::ApiFault;
 use crate::state::App;
+use crate::validation::python::dictionary;
 
 /// A body, read as far as its bytes. Which argument it is, the handler knows.
 #[derive(Debug)]
@@ -96,9 +98,10 @@ impl Body {
         if self.bytes.is_empty() {
             return Ok(Value::Null);
         }
-        match self.parse()? {
-            object @ Value::Object(_) => Ok(object),
-            _ => Err(bad_request("Request must be a JSON dict".to_owned())),
+        let body = self.parse()?;
+        match dictionary(&body) {
+            Some(_) => Ok(body),
+            None => Err(not_a_dictionary()),
         }
     }
 
@@ -107,12 +110,10 @@ impl Body {
         if self.bytes.is_empty() {
             return Ok(());
         }
-        match self.parse()? {
-            Value::Object(given) => match given.keys().next() {
-                Some(key) => Err(bad_request(format!("Unknown argument: \"{key}\""))),
-                None => Ok(()),
-            },
-            _ => Err(bad_request("Request must be a JSON dict".to_owned())),
+        match dictionary(&self.parse()?).map(|given| given.keys().next()) {
+            Some(Some(key)) => Err(bad_request(format!("Unknown argument: \"{key}\""))),
+            Some(None) => Ok(()),
+            None => Err(not_a_dictionary()),
         }
     }
 
@@ -124,20 +125,7 @@ impl Body {
                 format!("Unknown mimetype: {content_type}"),
             ));
         }
-        serde_json::from_slice(&self.bytes).map_err(|error| bad_request(told(&error).to_owned()))
-    }
-}
-
-/// What is told of a body that is not read. The parser's own words would quote what was sent, and it may hold a secret;
-/// they are the only thing that tells broken JSON from JSON that is too much.
-fn told(error: &serde_json::Error) -> &'static str {
-    let words = error.to_string();
-    if words.starts_with("recursion limit exceeded") {
-        "Request is nested too deeply, at most 127 levels are read"
-    } else if words.starts_with("number out of range") {
-        "Request has a number that is too large"
-    } else {
-        "Request is not in valid JSON format"
+        json::read(&self.bytes).map_err(|told| bad_request(told.to_owned()))
     }
 }
 
@@ -159,6 +147,10 @@ pub async fn refuse(State(app): State<Arc<App>>, request: Request, next: Next) -
         }
         Err(fault) => fault.into_response(),
     }
+}
+
+fn not_a_dictionary() -> ApiFault {
+    bad_request("Request must be a JSON dict".to_owned())
 }
 
 fn bad_request(detail: String) -> ApiFault {
@@ -192,7 +184,10 @@ mod tests {
             assert!(nothing.refuse().is_ok());
         }
         assert_eq!(told(body(JSON, r#"{"b": 1, "a": 2}"#)), "Unknown argument: \"b\"");
-        assert_eq!(told(body(JSON, "[]")), "Request must be a JSON dict");
+        for other in ["[]", "18446744073709551616"] {
+            assert_eq!(told(body(JSON, other)), "Request must be a JSON dict");
+            assert!(body(JSON, other).object_or_null().is_err());
+        }
         assert_eq!(told(body(JSON, "x")), "Request is not in valid JSON format");
         assert_eq!(
             told(body(JSON, "[1e999]")),

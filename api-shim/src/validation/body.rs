@@ -15,7 +15,7 @@ use magnum_common::error::{Exception, Fault};
 use serde_json::{Map, Value};
 
 use self::value::{Mode, typed};
-use super::python::str_of;
+use super::python::{dictionary, str_of};
 use crate::microversion::Version;
 
 /// One attribute of a body.
@@ -212,7 +212,7 @@ pub const fn at_least(min: i64) -> Kind {
 /// # Errors
 /// What the client is told: a 400 that names the field, where no other status is said.
 pub fn read(argument: &str, body: &Value, fields: &[Field]) -> Result<Map<String, Value>, Fault> {
-    let Value::Object(given) = body else {
+    let Some(given) = dictionary(body) else {
         return Err(invalid(argument, body, "Value not a valid object"));
     };
     refuse_unknown(argument, given, fields)?;

@@ -18,7 +18,7 @@ use magnum_common::error::{Exception, Fault};
 use serde_json::{Map, Value, json};
 
 use super::body::invalid;
-use super::python::{parse_literal, repr, str_of, type_name};
+use super::python::{dictionary, large_integer, parse_literal, repr, str_of, type_name};
 
 pub use self::membership::Membership;
 
@@ -142,7 +142,7 @@ fn shown(items: &[Value]) -> String {
 }
 
 fn operation(item: &Value, rules: &Rules) -> Result<Operation, Fault> {
-    let Value::Object(given) = item else {
+    let Some(given) = dictionary(item) else {
         return Err(invalid(
             "patch",
             item,
@@ -237,6 +237,7 @@ fn verb(given: Option<&Value>) -> Result<Verb, Fault> {
 fn check_value(value: &Value, path: &str, rules: &Rules) -> Result<(), Fault> {
     let (name, whole) = attribute(path);
     let fits = match value {
+        _ if large_integer(value).is_some() => true,
         Value::String(_) | Value::Bool(_) => true,
         Value::Number(number) => !number.is_f64(),
         Value::Object(_) => whole && rules.dictionaries.contains(&name),

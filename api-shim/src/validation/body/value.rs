@@ -1,11 +1,12 @@
 //! One attribute's value: its type, its bounds, its conversion.
 
 use magnum_common::error::{Exception, Fault};
+use num_bigint::Sign;
 use serde_json::{Map, Value};
 
 use super::{CLUSTER_NAME_PATTERN, Field, Kind, invalid};
 use crate::validation::labels::check_size;
-use crate::validation::python::{repr, str_of, type_name};
+use crate::validation::python::{self, repr, str_of, type_name};
 
 const CLUSTER_NAME_MAX: usize = 242;
 
@@ -146,8 +147,8 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
 
 /// `value` is the attribute's, or an element of it.
 fn dictionary<'a>(field: &Field, value: &'a Value, mode: Mode<'_>) -> Result<&'a Map<String, Value>, Fault> {
-    match (value, mode) {
-        (Value::Object(map), _) => Ok(map),
+    match (python::dictionary(value), mode) {
+        (Some(map), _) => Ok(map),
         (_, Mode::Convert(argument, body)) => {
             let reason = format!("Value not a valid dict: {}", str_of(value));
             Err(invalid(argument, body, &reason))
@@ -229,9 +230,12 @@ fn is_cluster_name(name: &str) -> bool {
 }
 
 fn integer(field: &Field, value: &Value, mode: Mode<'_>) -> Result<i64, Fault> {
+    // Larger than 64 bits is larger, or smaller, than every bound.
+    if let Some(digits) = python::large_integer(value) {
+        return Ok(saturated(digits.starts_with('-')));
+    }
     match (value, mode) {
         (Value::Number(number), _) if number.is_i64() || number.is_u64() => {
-            // Larger than 64 bits is larger than every bound.
             Ok(number.as_i64().unwrap_or(i64::MAX))
         }
         // Magnum cuts the fraction off.
@@ -243,16 +247,26 @@ fn integer(field: &Field, value: &Value, mode: Mode<'_>) -> Result<i64, Fault> {
             )]
             Ok(number.as_f64().map_or(i64::MAX, |float| float.trunc() as i64))
         }
-        (Value::String(text), Mode::Convert(argument, body)) => text.trim().parse().map_err(|_| {
-            let reason = format!("invalid literal for int() with base 10: {}", repr(value));
-            invalid(argument, body, &reason)
-        }),
+        (Value::String(text), Mode::Convert(argument, body)) => match python::whole_number(text) {
+            Some(number) => {
+                let is_negative = number.sign() == Sign::Minus;
+                Ok(number.try_into().unwrap_or_else(|_| saturated(is_negative)))
+            }
+            None => {
+                let reason = format!("invalid literal for int() with base 10: {}", repr(value));
+                Err(invalid(argument, body, &reason))
+            }
+        },
         (Value::Array(_) | Value::Object(_), Mode::Convert(argument, body)) => {
             let reason = format!("{} should be a whole number", field.name);
             Err(invalid(argument, body, &reason))
         }
         _ => Err(wrong_type(field, value, "<class 'int'>")),
     }
+}
+
+fn saturated(is_negative: bool) -> i64 {
+    if is_negative { i64::MIN } else { i64::MAX }
 }
 
 const TRUE_WORDS: [&str; 6] = ["1", "on", "t", "true", "y", "yes"];
@@ -286,7 +300,7 @@ fn boolean(field: &Field, value: &Value) -> Result<bool, Fault> {
 }
 
 fn labels(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Value, Fault> {
-    let Value::Object(labels) = value else {
+    let Some(labels) = python::dictionary(value) else {
         let reason = format!("Value not a valid dict: {}", str_of(value));
         return Err(match mode {
             Mode::Convert(argument, body) => invalid(argument, body, &reason),
@@ -295,7 +309,7 @@ fn labels(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Value, Fault> 
     };
     let mut stored = Map::new();
     for (key, label) in labels {
-        if matches!(label, Value::Null | Value::Array(_) | Value::Object(_)) {
+        if label.is_null() || label.is_array() || python::dictionary(label).is_some() {
             let reason = format!(
                 "Wrong type. Expected '(<class 'str'>, <class 'int'>, <class 'bool'>, <class 'float'>)', got '{}'",
                 type_name(label)

@@ -4,6 +4,8 @@ use magnum_common::error::{Exception, Fault};
 use magnum_common::model::{ClusterStatus, NodeGroup, StringMap};
 use serde_json::Value;
 
+use crate::validation::python::dictionary;
+
 fn refused(attribute: &str, group: &str, why: &str) -> Fault {
     Fault::new(
         Exception::NodeGroupInvalidInput,
@@ -150,7 +152,7 @@ fn check_taints(group: &str, taints: &[Value]) -> Result<(), Fault> {
     for (index, taint) in taints.iter().enumerate() {
         let at = format!("node_taints[{index}]");
         let refused = |why: &str| refused("node_taints", group, &format!("{at}{why}"));
-        let Some(taint) = taint.as_object() else {
+        let Some(taint) = dictionary(taint) else {
             return Err(refused(" must be an object with key, effect and optional value"));
         };
         let mut unknown: Vec<&str> = taint.keys().map(String::as_str).collect();

@@ -68,7 +68,7 @@ pub const CLUSTERS: &[Difference] = &[
     ),
     on(
         "text after a Python literal that does not parse",
-        Detail("'boom' is neither a value nor quoted"),
+        Detail("unexpected EOF while parsing"),
         &["clusters_patch/health-reason-bad/patch"],
     ),
     on(
@@ -418,7 +418,7 @@ pub const CLUSTERS: &[Difference] = &[
     ),
     on(
         "text after a Python literal that does not parse",
-        Detail("the value ends too early"),
+        Detail("it is empty"),
         &["clusters_patch/x-health-reason-6/patch"],
     ),
     on(

@@ -192,7 +192,7 @@ pub const NODE_GROUPS: &[Difference] = &[
     ),
     on(
         "text after a Python literal that does not parse",
-        Detail("the value ends too early"),
+        Detail("it is empty"),
         &[
             "nodegroups/x-patch-node-labels-4/patch",
             "nodegroups/x-patch-node-taints-6/patch",

@@ -324,7 +324,7 @@ pub const TEMPLATES: &[Difference] = &[
     ),
     on(
         "text after a Python literal that does not parse",
-        Detail("the value ends too early"),
+        Detail("it is empty"),
         &["clustertemplates_patch/x-labels-v4-empty/patch"],
     ),
     on(
@@ -436,7 +436,7 @@ pub const TEMPLATES: &[Difference] = &[
     ),
     on(
         "text after a Python literal that does not parse",
-        Detail("is neither a value nor quoted"),
+        Detail("`=` is no part of a literal"),
         &["clustertemplates_patch/x-labels-v3-a_b/patch"],
     ),
     on(
