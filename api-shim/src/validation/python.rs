@@ -1,7 +1,7 @@
 //! Python's way of writing values, where the REST contract shows it.
 //!
 //! Magnum's error texts quote values as Python prints them, and labels are kept as Python's `str` makes texts of them. What a
-//! client writes so is read in [`literal`].
+//! client writes so is read by [`parse_literal`].
 
 mod integer;
 mod literal;
