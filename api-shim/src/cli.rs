@@ -24,7 +24,7 @@ use magnum_config::{ConfigArgs, Settings};
 use magnum_db as db;
 use magnum_db::Database;
 use magnum_rpc::{self as rpc, Transport};
-use magnum_service::{Asked, ProcessReport, Signals, keep_memory_private, systemd};
+use magnum_service::{Asked, ProcessReport, Signals, end_process, keep_memory_private, systemd};
 use magnum_telemetry as telemetry;
 
 use crate::microversion::Version;
@@ -54,27 +54,33 @@ enum Command {
 
 /// Carries out what the command line says.
 pub fn main(arguments: &Arguments) -> ExitCode {
-    match run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
+    match arguments.command {
+        None => end_process(told(run(&arguments.config))),
+        Some(Command::Openapi { microversion }) => told(print_document(microversion)).into(),
+        Some(Command::Reference) => told(print(description::reference().trim_end())).into(),
+    }
+}
+
+/// The exit code.
+fn told(outcome: anyhow::Result<()>) -> u8 {
+    match outcome {
+        Ok(()) => 0,
         Err(error) => {
             // The log may not be set up yet, and an operator at a terminal must see why nothing runs.
             eprintln!("magnum-api: {}", with_causes(error.as_ref()));
-            ExitCode::FAILURE
+            1
         }
     }
 }
 
-fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    match arguments.command {
-        None => {}
-        Some(Command::Openapi { microversion }) => {
-            return print(&description::document(microversion).to_pretty_json()?);
-        }
-        Some(Command::Reference) => return print(description::reference().trim_end()),
-    }
+fn print_document(microversion: Version) -> anyhow::Result<()> {
+    print(&description::document(microversion).to_pretty_json()?)
+}
+
+fn run(config: &ConfigArgs) -> anyhow::Result<()> {
     // Before there are threads: taking the socket over clears the variables that announce it.
     let socket = inherited_socket()?;
-    let loaded = Settings::load(&arguments.config)?;
+    let loaded = Settings::load(config)?;
     #[cfg(feature = "otlp")]
     let export = magnum_otlp::export(&loaded.settings.otlp, "magnum-api")?;
     #[cfg(not(feature = "otlp"))]
@@ -87,7 +93,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    let ended = runtime.block_on(serve(&loaded.settings, socket, &arguments.config));
+    let ended = runtime.block_on(serve(&loaded.settings, socket, config));
     // Blocking work that hangs (a database that does not answer) must not hold the process.
     runtime.shutdown_background();
     telemetry::trace::finish();

@@ -15,6 +15,7 @@ use clap::{Parser, Subcommand};
 use magnum_common::error::with_causes;
 use magnum_config::{ConfigArgs, Settings};
 use magnum_engine_exec::guard::{self, GuardArgs};
+use magnum_service::end_process;
 use magnum_telemetry as telemetry;
 
 /// Accepts Magnum's requests from AMQP, records them, and has drivers carry them out.
@@ -62,7 +63,7 @@ enum ConfigCommand {
 /// Carries out what the command line says.
 pub fn main(arguments: Arguments) -> ExitCode {
     let outcome = match arguments.command {
-        None | Some(Command::Run) => run::run(&arguments.config),
+        None | Some(Command::Run) => end_process(told(run::run(&arguments.config))),
         Some(Command::Config(ConfigCommand::Dump)) => config_dump::run(&arguments.config),
         Some(Command::Config(ConfigCommand::Sample)) => config_dump::sample(),
         Some(Command::Config(ConfigCommand::Reference)) => config_dump::reference(),
@@ -84,12 +85,17 @@ pub fn main(arguments: Arguments) -> ExitCode {
             return guard::run(&args, std::process::Stdio::inherit()).into();
         }
     };
+    told(outcome).into()
+}
+
+/// The exit code.
+fn told(outcome: anyhow::Result<()>) -> u8 {
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(error) => {
             // The log may not be set up yet, and an operator at a terminal must see why nothing runs.
             eprintln!("magnum-conductor: {}", with_causes(error.as_ref()));
-            ExitCode::FAILURE
+            1
         }
     }
 }
