@@ -23,6 +23,12 @@ pub fn str_of(value: &Value) -> String {
     }
 }
 
+/// What Python's `int()` says of a text that is none: of a long one it shows the first 200 characters.
+pub fn no_whole_number(value: &Value) -> String {
+    let shown: String = repr(value).chars().take(200).collect();
+    format!("invalid literal for int() with base 10: {shown}")
+}
+
 /// `repr(value)`.
 pub fn repr(value: &Value) -> String {
     if let Some(digits) = large_integer(value) {
@@ -150,6 +156,11 @@ mod tests {
             r#"{'a': "it's", 'n': [1, 1.5, 2.0], 't': True, 'x': None, 'q': '"\'\\\n'}"#
         );
         assert_eq!(str_of(&json!("plain")), "plain");
+        let long = no_whole_number(&json!("x".repeat(300)));
+        assert!(
+            long.ends_with(&format!("base 10: '{}", "x".repeat(199))),
+            "{long}"
+        );
         assert_eq!(str_of(&json!(null)), "None");
     }
 

@@ -9,7 +9,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::body::{Kind, NAME, at_least, boolean_of, invalid};
-use super::python::str_of;
+use super::python::{no_whole_number, str_of};
 use crate::microversion::Version;
 
 /// One argument that a route knows.
@@ -199,12 +199,13 @@ impl Paging {
         Self::read(arguments, max_limit, marker)
     }
 
-    /// The same for a collection whose markers are numbers of rows.
+    /// The same for a collection whose markers are numbers of rows; 0 is before the first one.
     ///
     /// # Errors
     /// What the client is told: a 400 that names the field, where no other status is said.
     pub fn numbered(arguments: &Arguments, max_limit: u32) -> Result<Self, Fault> {
         let marker = arguments.integer("marker")?.map(|number| number.to_string());
+        let marker = marker.filter(|number| number != "0");
         Self::read(arguments, max_limit, marker)
     }
 
@@ -248,8 +249,7 @@ fn uuid(name: &str, text: &str) -> Result<String, Fault> {
 fn integer(name: &str, text: &str) -> Result<i128, Fault> {
     text.trim().parse().map_err(|_| {
         let value = Value::String(text.to_owned());
-        let reason =
-            format!("unable to convert to int. Error: invalid literal for int() with base 10: '{text}'");
+        let reason = format!("unable to convert to int. Error: {}", no_whole_number(&value));
         invalid(name, &value, &reason)
     })
 }
@@ -360,6 +360,7 @@ mod tests {
                 .map_err(|fault| fault.message)
         };
         assert_eq!(numbered("marker=07").unwrap().marker.as_deref(), Some("7"));
+        assert_eq!(numbered("marker=0").unwrap().marker, None);
         assert!(
             numbered("marker=x")
                 .unwrap_err()

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{CLUSTER_NAME_PATTERN, Field, Kind, invalid};
 use crate::validation::labels::check_size;
-use crate::validation::python::{self, repr, str_of, type_name};
+use crate::validation::python::{self, str_of, type_name};
 
 const CLUSTER_NAME_MAX: usize = 242;
 
@@ -252,10 +252,7 @@ fn integer(field: &Field, value: &Value, mode: Mode<'_>) -> Result<i64, Fault> {
                 let is_negative = number.sign() == Sign::Minus;
                 Ok(number.try_into().unwrap_or_else(|_| saturated(is_negative)))
             }
-            None => {
-                let reason = format!("invalid literal for int() with base 10: {}", repr(value));
-                Err(invalid(argument, body, &reason))
-            }
+            None => Err(invalid(argument, body, &python::no_whole_number(value))),
         },
         (Value::Array(_) | Value::Object(_), Mode::Convert(argument, body)) => {
             let reason = format!("{} should be a whole number", field.name);
