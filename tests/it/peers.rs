@@ -7,6 +7,7 @@
 //! | `adoption_elsewhere` | on PostgreSQL and SQLite, where Magnum's tool fails, its classes work on our tables |
 //! | `life` | a client of Magnum's API, and of ours, cannot tell Magnum's conductor from ours |
 //! | `dashboard_forms` | what the forms of magnum-ui send is answered as Magnum's API answers it |
+//! | `differential` | random requests are answered as Magnum's API answers them, or differ by a row of the table |
 //! | `mixed_fleet` | one Python conductor and two of ours share the work, and harm each other in nothing |
 //! | `heat_adoption` | a Magnum 22 with clusters in Heat is moved to ours, which makes the same of a request as Python does |
 //! | `heat_life` | Magnum 22's Heat driver makes, changes and deletes a tenant's cluster under our programs, and leaves nothing |
@@ -25,6 +26,7 @@ mod adoption_elsewhere;
 mod capi_life;
 mod clients;
 mod dashboard_forms;
+mod differential;
 mod heat_adoption;
 mod heat_interrupted;
 mod heat_life;

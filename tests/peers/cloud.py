@@ -1,4 +1,4 @@
-"""The part of a cloud that Magnum's API looks at while it answers: a Keystone that knows four people, and what they
+"""The part of a cloud that Magnum's API looks at while it answers: a Keystone that knows six people, and what they
 see of Glance, Nova and Neutron. Nothing can be changed in it.
 
     cloud.py PORT
@@ -15,6 +15,8 @@ PROJECTS = {'11' * 16: 'north', '22' * 16: 'south', '33' * 16: 'service'}
 PEOPLE = {
     'anna': ('11' * 16, ['member', 'reader']),
     'bert': ('22' * 16, ['member', 'reader']),
+    'rita': ('11' * 16, ['reader']),
+    'gus': ('11' * 16, ['guest']),
     'chief': ('11' * 16, ['admin', 'member', 'reader']),
     'magnum': ('33' * 16, ['admin', 'service']),
 }
@@ -23,8 +25,12 @@ IMAGES = [
     {'id': '5b7f4f52-8c1f-4d0e-9a55-6a0f6f1b3c11', 'name': 'ubuntu-26.04', 'os_distro': 'ubuntu'},
     {'id': '9e0e3b58-3b53-4c7b-8ac9-3d8a1f9b7a10', 'name': 'unknown-system'},
 ]
-FLAVORS = [('1', 'm1.small', 2048, 1, 20), ('2', 'm1.large', 8192, 4, 80)]
-NETWORKS = [('6f1c34ab-2a0f-4c5e-8a9e-0f6c7a1d2b01', 'public', True), ('6f1c34ab-2a0f-4c5e-8a9e-0f6c7a1d2b02', 'inner', False)]
+FLAVORS = [('1', 'm1.small', 2048, 1, 20), ('2', 'm1.large', 8192, 4, 80), ('3', 'm1.medium', 4096, 2, 40),
+           ('4', 'm1.diskless', 2048, 1, 0)]
+NETWORKS = [('6f1c34ab-2a0f-4c5e-8a9e-0f6c7a1d2b01', 'public', True), ('6f1c34ab-2a0f-4c5e-8a9e-0f6c7a1d2b02', 'inner', False),
+            ('6f1c34ab-2a0f-4c5e-8a9e-0f6c7a1d2b03', 'private', False)]
+SUBNET = {'id': '6f1c34ab-2a0f-4c5e-8a9e-0f6c7a1d2b04', 'name': 'private-subnet', 'network_id': NETWORKS[2][0]}
+KEY_PAIRS = ['key', 'default-key']
 DOMAIN = {'id': 'default', 'name': 'Default'}
 
 
@@ -122,8 +128,8 @@ class Cloud(BaseHTTPRequestHandler):
                 {'id': number, 'name': name, 'ram': ram, 'vcpus': cpus, 'disk': disk, 'swap': 0, 'links': [], 'rxtx_factor': 1.0,
                  'OS-FLV-EXT-DATA:ephemeral': 0, 'OS-FLV-DISABLED:disabled': False, 'os-flavor-access:is_public': True}
                 for number, name, ram, cpus, disk in FLAVORS]})
-        elif path == ['v2.1', 'os-keypairs', 'key']:
-            self.answer(200, {'keypair': {'name': 'key', 'type': 'ssh', 'public_key': 'ssh-ed25519 A', 'fingerprint': '0', 'id': 1}})
+        elif path[:2] == ['v2.1', 'os-keypairs'] and path[2] in KEY_PAIRS:
+            self.answer(200, {'keypair': {'name': path[2], 'type': 'ssh', 'public_key': 'ssh-ed25519 A', 'fingerprint': '0', 'id': 1}})
         else:
             raise NotThere(self.path)
 
@@ -135,7 +141,7 @@ class Cloud(BaseHTTPRequestHandler):
             self.answer(200, {'networks': [{'id': number, 'name': name, 'router:external': external, 'status': 'ACTIVE', 'subnets': []}
                                            for number, name, external in NETWORKS if external in outer]})
         elif path == ['v2.0', 'subnets']:
-            self.answer(200, {'subnets': []})
+            self.answer(200, {'subnets': [SUBNET]})
         else:
             raise NotThere(self.path)
 

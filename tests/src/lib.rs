@@ -44,6 +44,7 @@
 //! | [`capi_deployment`] | our programs with these drivers, there |
 //! | [`openstack_command`] | a tenant's command `openstack coe` |
 //! | [`python_magnum`] | a whole Python Magnum: its API, its conductor, its command lines |
+//! | [`differential`] | random requests to Magnum's API and to ours |
 //! | [`heat_magnum`], [`heat_deployment`] | Magnum 22 with its Heat driver in the cloud of [`heat_cloud`]; our programs with that driver |
 //!
 //! It does not isolate tests from each other's load: two tests share two cores, so deadlines are generous
@@ -63,6 +64,7 @@ pub mod collector;
 pub mod databases;
 pub mod deployment;
 pub mod descriptors;
+pub mod differential;
 pub mod driver_record;
 pub mod etcd_discovery;
 pub mod fake_clock;

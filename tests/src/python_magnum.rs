@@ -87,6 +87,8 @@ pub struct PythonApi {
 
 /// The project of `anna` and of `chief`, in the stand-in Keystone.
 pub const NORTH: &str = "11111111111111111111111111111111";
+/// The image `ubuntu-24.04` of the stand-in Glance.
+pub const UBUNTU: &str = "0c6bd6d8-4ac2-4e5e-9f24-0d5d1e4f8d6f";
 /// The id of `anna`.
 pub const ANNA: &str = "616e6e61000000000000000000000000";
 

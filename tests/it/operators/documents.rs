@@ -102,6 +102,14 @@ const HOW: &[(&str, How)] = &[
     ),
     ("tests/run --clusters 10", As("tests/run --clusters 10 --check")),
     (
+        "tests/run --differential 10",
+        As("tests/run --differential 10 --check && has_test differential"),
+    ),
+    (
+        "tests/run --differential 10 --seed 4711",
+        As("tests/run --differential 10 --seed 4711 --check"),
+    ),
+    (
         "MAGNUM_TESTS_CLUSTER_MINUTES=10 tests/run --only process::galera",
         As("tests/run --only process::galera --check && has_test process::galera"),
     ),

@@ -31,7 +31,7 @@ pub const NODE_GROUPS: &[Difference] = &[
         &["nodegroups/create-no-name/post"],
     ),
     on(
-        "an unknown image of a node group",
+        "an unknown image or flavor of a node group",
         Refused(400, "Image nope could not be found."),
         &["nodegroups/create-image-missing/post"],
     ),
@@ -268,7 +268,7 @@ pub const NODE_GROUPS: &[Difference] = &[
         &["nodegroups/x-create-node-taints-10/post"],
     ),
     on(
-        "an unknown image of a node group",
+        "an unknown image or flavor of a node group",
         Refused(400, "lavor"),
         &["nodegroups/x-create-flavor-unknown/post"],
     ),

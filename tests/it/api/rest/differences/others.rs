@@ -277,7 +277,7 @@ pub const OTHERS: &[Difference] = &[
     ),
     on("null for `role`", Accepted(201), &["quotas/x-create-13/post"]),
     on(
-        "`id` in a POST of a quota",
+        "`id` in a POST or PATCH of a quota",
         Accepted(201),
         &["quotas/x-create-24/post"],
     ),
@@ -287,12 +287,12 @@ pub const OTHERS: &[Difference] = &[
         &["quotas/x-patch-06/after"],
     ),
     on(
-        "`id` in a POST of a quota",
+        "`id` in a POST or PATCH of a quota",
         Accepted(202),
         &["quotas/x-patch-12/patch"],
     ),
     on(
-        "`id` in a POST of a quota",
+        "`id` in a POST or PATCH of a quota",
         Places(&["/quotas/0/hard_limit", "/quotas/0/updated_at"]),
         &["quotas/x-patch-12/after"],
     ),

@@ -1,0 +1,27 @@
+//! Random requests to the real Magnum's API and to ours, on equal databases.
+//!
+//! ```text
+//! description, rows, values ─ generate ─▶ request ─▶ stage: both APIs ─▶ compare ─▶ rows: a row of docs/differences.md?
+//!                                            ▲                                          │ none
+//!                                            └──────────────── shrink ◀─────────────────┘
+//! ```
+//!
+//! Both have the sample rows in a database of their own, and one stand-in for the cloud. Requests come in sequences of up to
+//! five; what a sequence has changed is undone before the next. A difference that no rule knows is made smaller, one part
+//! at a time, as long as it stays.
+//!
+//! Guarantee: one seed gives the same requests, on one version of `rand`. Not covered yet: what a conductor has to answer
+//! (certificates, credentials, upgrades), and what it does after a 202; its queues are emptied and nobody acts.
+
+mod compare;
+mod generate;
+mod request;
+mod rows;
+mod run;
+mod saved;
+mod shrink;
+mod stage;
+
+pub use self::rows::{Rule, rules};
+pub use self::run::{Limits, Report, run};
+pub use self::stage::Stage;

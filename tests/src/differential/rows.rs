@@ -1,0 +1,96 @@
+//! Which row of `docs/differences.md` a difference is of, by rule.
+
+mod clusters;
+mod node_groups;
+mod order;
+mod paths;
+mod quotas;
+mod templates;
+mod values;
+
+use wildmatch::WildMatch;
+
+use super::compare::Finding;
+use super::request::Request;
+
+/// A rule: all of its patterns have to match. `*` stands for any text.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// The row's first cell.
+    pub row: &'static str,
+    /// Method and route, such as `PATCH /v1/clusters/{ident}`.
+    pub request: &'static str,
+    /// `status`, `error`, `header NAME`, or a JSON pointer into the body.
+    pub place: &'static str,
+    /// What Magnum has there.
+    pub theirs: &'static str,
+    /// What we have there.
+    pub ours: &'static str,
+    /// What else has to be true of the request.
+    pub also: fn(&Request) -> bool,
+}
+
+/// All of them; the first one that matches counts.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    let all = [
+        paths::RULES,
+        values::RULES,
+        quotas::RULES,
+        clusters::RULES,
+        node_groups::RULES,
+        templates::RULES,
+        order::RULES,
+    ];
+    all.into_iter().flatten()
+}
+
+/// The row of a difference, if it is of one.
+pub fn row_of(request: &Request, finding: &Finding) -> Option<&'static str> {
+    let matches = |pattern: &str, text: &str| WildMatch::new(pattern).matches(text);
+    let found = rules().find(|rule| {
+        matches(rule.request, &request.kind())
+            && matches(rule.place, &finding.place)
+            && matches(rule.theirs, &finding.theirs)
+            && matches(rule.ours, &finding.ours)
+            && (rule.also)(request)
+    });
+    found.map(|rule| rule.row)
+}
+
+const SEVERAL: &str = "which of several mistakes is told";
+
+const TEMPLATE_PATCH: &str = "PATCH /v1/clustertemplates/{ident}";
+
+const CLUSTER_PATCH: &str = "PATCH /v1/clusters/{ident}";
+
+const fn rule(
+    row: &'static str,
+    request: &'static str,
+    place: &'static str,
+    theirs: &'static str,
+    ours: &'static str,
+) -> Rule {
+    Rule {
+        row,
+        request,
+        place,
+        theirs,
+        ours,
+        also: |_| true,
+    }
+}
+
+const fn when(rule: Rule, also: fn(&Request) -> bool) -> Rule {
+    Rule { also, ..rule }
+}
+
+fn body_has(request: &Request, text: &str) -> bool {
+    request
+        .body
+        .as_ref()
+        .is_some_and(|body| body.text().contains(text))
+}
+
+fn of_administrator(request: &Request) -> bool {
+    request.user == "chief"
+}

@@ -1,0 +1,152 @@
+//! Versions, paths, methods, arguments and types of bodies.
+
+use super::{Rule, rule, when};
+use crate::differential::request::Request;
+
+const METHOD: &str =
+    "a method that a path does not take: PATCH or DELETE of a list, POST to a single resource";
+const UNKNOWN: &str = "several unknown arguments of a query";
+const OF_ROUTE: &str = "an argument of the route in the query, too (`?project_id=`)";
+const BELOW: &str = "a path below a collection that has none (`/v1/mservices/1`, `/v1/clusters/x/detail`)";
+const FORM: &str = "form-encoded bodies, and bodies without a `Content-Type`";
+const OF_FRAMEWORK: &str = "texts of framework errors (404 of an unknown route, 405, 406)";
+const LATER: &str = "406 for a route that a later version has";
+
+pub const RULES: &[Rule] = &[
+    rule("`GET /v1`", "GET /v1", "/versions", "", "*"),
+    rule(
+        "highest microversion",
+        "*",
+        "*max_version",
+        "\"1.14\"",
+        "\"1.16\"",
+    ),
+    rule(LATER, "*", "route of a later version", "*", "*"),
+    rule(LATER, "*", "status", "*", "406 *but the requested API *"),
+    rule(OF_FRAMEWORK, "*", "error", "404 ", "404 *"),
+    rule(FORM, "*", "*", "*", "415 *"),
+    when(rule("a body of a GET", "*", "*", "*", "*"), reads_with_a_body),
+    rule(METHOD, "*", "status", "400 Missing argument*", "405 *"),
+    rule(METHOD, "*", "status", "400 Unknown argument*", "405 *"),
+    rule(
+        METHOD,
+        "*",
+        "status",
+        "400 Invalid input for field/attribute*",
+        "405 *",
+    ),
+    rule(METHOD, "*", "status", "404 *", "405 *"),
+    when(
+        rule(
+            "an unknown word before a collection (`/v2/clusters`)",
+            "*",
+            "status",
+            "*",
+            "404 *",
+        ),
+        |request| !request.path.starts_with("/v1/") && !request.path.starts_with("//v1"),
+    ),
+    when(
+        rule("an escaped slash (`%2F`) in a path", "*", "*", "*", "404 *"),
+        |request| request.path.contains("%2F"),
+    ),
+    when(rule(BELOW, "*", "*", "*", "404 *"), |request| {
+        ["/x", "/detail", "%20"]
+            .iter()
+            .any(|end| request.path.ends_with(end))
+    }),
+    when(
+        rule("an escaped slash (`%2F`) in a path", "*", "header *", "*", "*"),
+        |request| request.path.contains("%2F"),
+    ),
+    when(
+        rule(
+            "an unknown word before a collection (`/v2/clusters`)",
+            "*",
+            "header *",
+            "*",
+            "*",
+        ),
+        |request| !request.path.starts_with("/v1/"),
+    ),
+    when(
+        rule(
+            "an unknown word before a collection (`/v2/clusters`)",
+            "*",
+            "error",
+            "404 *",
+            "404 *",
+        ),
+        |request| !request.path.starts_with("/v1/"),
+    ),
+    rule(
+        "`/detail/` with the slash at its end",
+        "*/detail",
+        "status",
+        "404 The %(name)s resource %(id)s could not be found.",
+        "*",
+    ),
+    rule(
+        METHOD,
+        "*",
+        "status",
+        "400 '/* is an internal attribute and can not be updated",
+        "405 *",
+    ),
+    when(rule(BELOW, "*", "header *", "*", ""), |request| {
+        request.path.ends_with("/x") || request.path.ends_with("/detail")
+    }),
+    when(
+        rule(
+            "an escaped slash (`%2F`) in a path",
+            "PATCH *",
+            "*",
+            "400 *unable to convert to ArrayType*",
+            "400 *",
+        ),
+        |request| request.path.contains("%2F"),
+    ),
+    rule(
+        METHOD,
+        "*",
+        "status",
+        "400 '/* is a mandatory attribute and can not be removed",
+        "405 *",
+    ),
+    when(
+        rule("an escaped slash (`%2F`) in a path", "PATCH *", "*", "*", "400 *"),
+        |request| request.path.contains("%2F"),
+    ),
+    rule(UNKNOWN, "*", "error", "400 *", "400 Unknown argument: *"),
+    rule(
+        UNKNOWN,
+        "*",
+        "error",
+        "400 Unknown argument: *",
+        "400 Missing argument: *",
+    ),
+    when(
+        rule(
+            OF_ROUTE,
+            "* /v1/quotas/{project}/{resource}",
+            "status",
+            "*",
+            "400 Unknown argument: *",
+        ),
+        |request| request.query.iter().any(|(name, _)| name == "project_id"),
+    ),
+    when(
+        rule(
+            "an escaped slash (`%2F`) in a path",
+            "GET *",
+            "status",
+            "404 ",
+            "*",
+        ),
+        |request| request.path.contains("%2F"),
+    ),
+];
+
+fn reads_with_a_body(request: &Request) -> bool {
+    matches!(request.method.as_str(), "GET" | "HEAD") && request.body.is_some()
+}
