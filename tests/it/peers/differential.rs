@@ -1,12 +1,12 @@
 //! Random requests to Magnum's API and to ours (`tests/src/differential`).
 //!
 //! `MAGNUM_TESTS_DIFFERENTIAL_SECONDS`, `_SEED` and `_REQUESTS` make a longer search, as `tests/run --differential` does. Without
-//! them it is the same 1,500 requests each time.
+//! them it is the same 1,500 requests each time, and 300 that conductors answer.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_tests::differential::{Limits, Stage, rules, run};
+use magnum_tests::differential::{Behind, Limits, Stage, rules, run};
 use magnum_tests::run_dir::base;
 
 fn given<T: std::str::FromStr>(name: &str) -> Result<Option<T>> {
@@ -32,22 +32,31 @@ fn every_rule_is_of_a_row_of_the_document() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn random_requests_are_answered_as_magnum_answers_them() -> Result<()> {
+async fn differ_as_the_document_says(behind: Behind, enough: usize) -> Result<()> {
     let seconds = given("SECONDS")?;
-    let enough = if seconds.is_some() { usize::MAX } else { 1500 };
+    let enough = if seconds.is_some() { usize::MAX } else { enough };
     let limits = Limits {
         seed: given("SEED")?.unwrap_or(1),
         requests: given("REQUESTS")?.unwrap_or(enough),
         time: Duration::from_secs(seconds.unwrap_or(600)),
         unlisted: given("UNLISTED")?.unwrap_or(20),
     };
-    let stage = Stage::start().await?;
-    let report = run(&stage, limits).await?;
-    let text = format!("seed {}: {}", limits.seed, report.text());
-    std::fs::write(base().join("differential.txt"), &text)?;
+    let stage = Stage::start(behind).await?;
+    let report = run(&stage, behind, limits).await?;
+    let text = format!("{behind:?}, seed {}: {}", limits.seed, report.text());
+    std::fs::write(base().join(format!("differential-{behind:?}.txt")), &text)?;
     println!("{text}");
-    ensure!(report.requests >= 500, "only {} requests", report.requests);
+    ensure!(report.requests >= 100, "only {} requests", report.requests);
     ensure!(report.unlisted.is_empty(), "{text}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_requests_are_answered_as_magnum_answers_them() -> Result<()> {
+    differ_as_the_document_says(Behind::Nobody, 1500).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_questions_to_conductors_are_answered_as_magnums_answers_them() -> Result<()> {
+    differ_as_the_document_says(Behind::Conductors, 300).await
 }

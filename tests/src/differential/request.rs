@@ -63,6 +63,22 @@ fn unquoted(text: &str) -> String {
 }
 
 impl Request {
+    /// One without anything special about it.
+    pub fn new(user: &'static str, method: &str, path: &str) -> Self {
+        Self {
+            user,
+            method: method.to_owned(),
+            path: path.to_owned(),
+            query: Vec::new(),
+            version: Some("1.14".to_owned()),
+            accept: Some("application/json"),
+            content_type: None,
+            body: None,
+            route: path.to_owned(),
+            mistakes: 0,
+        }
+    }
+
     /// Path and arguments.
     pub fn target(&self) -> String {
         let encoded = |text: &str| {

@@ -1,6 +1,7 @@
 //! Which row of `docs/differences.md` a difference is of, by rule.
 
 mod clusters;
+mod conductors;
 mod node_groups;
 mod order;
 mod paths;
@@ -38,6 +39,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         quotas::RULES,
         clusters::RULES,
         node_groups::RULES,
+        conductors::RULES,
         templates::RULES,
         order::RULES,
     ];
@@ -62,6 +64,9 @@ const SEVERAL: &str = "which of several mistakes is told";
 const TEMPLATE_PATCH: &str = "PATCH /v1/clustertemplates/{ident}";
 
 const CLUSTER_PATCH: &str = "PATCH /v1/clusters/{ident}";
+
+const OTHER_PROJECT: &str =
+    "an administrator changes node groups, resizes, or has certificates and credentials of another project";
 
 const fn rule(
     row: &'static str,

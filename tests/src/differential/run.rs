@@ -10,7 +10,7 @@ use super::request::Request;
 use super::rows::row_of;
 use super::saved::Saved;
 use super::shrink::smaller;
-use super::stage::{Answer, Stage};
+use super::stage::{Answer, Behind, Stage};
 use anyhow::Result;
 
 /// What a run may take.
@@ -90,8 +90,8 @@ struct Played {
 }
 
 /// Searches.
-pub async fn run(stage: &Stage, limits: Limits) -> Result<Report> {
-    let generator = Generator::new(&stage.description().await?)?;
+pub async fn run(stage: &Stage, behind: Behind, limits: Limits) -> Result<Report> {
+    let generator = Generator::new(&stage.description().await?, behind)?;
     let mut dice = Dice::new(limits.seed);
     let (mut report, until) = (Report::default(), Instant::now() + limits.time);
     while report.requests < limits.requests
@@ -104,10 +104,12 @@ pub async fn run(stage: &Stage, limits: Limits) -> Result<Report> {
             let played = one_more(stage, &sequence, saved).await?;
             report.requests += 1;
             let is_alike = !played.findings.iter().any(|finding| finding.place == "status");
+            // Drivers end their work at other times.
+            let is_at_work = behind == Behind::Conductors && played.last.0.status == 202;
             judge(stage, &sequence, &played, &mut report).await?;
             saved = played.saved;
             // From here on the rows are not the same any more.
-            if !is_alike {
+            if !is_alike || is_at_work {
                 break;
             }
         }
@@ -122,6 +124,9 @@ pub async fn run(stage: &Stage, limits: Limits) -> Result<Report> {
 async fn one_more(stage: &Stage, sequence: &[Request], mut saved: Saved) -> Result<Played> {
     let request = &sequence[sequence.len() - 1];
     let (theirs, ours) = stage.send(request, &saved).await?;
+    if request.method != "GET" && ours.status < 300 {
+        stage.settle().await?;
+    }
     if theirs.status == ours.status && matches!(theirs.status, 201 | 202) {
         for key in ["/uuid", "/name"] {
             saved.keep(theirs.body.pointer(key), ours.body.pointer(key));
@@ -151,7 +156,7 @@ async fn judge(stage: &Stage, sequence: &[Request], played: &Played, report: &mu
             known.times += 1;
             continue;
         }
-        let (sequence, finding) = shrunk(stage, sequence.to_vec(), finding.clone(), &played.last).await?;
+        let (sequence, finding) = shrunk(stage, sequence.to_vec(), finding.clone()).await?;
         let unlisted = Unlisted {
             sequence,
             finding,
@@ -165,7 +170,7 @@ async fn judge(stage: &Stage, sequence: &[Request], played: &Played, report: &mu
 /// What two differences that have one cause mostly share.
 fn alike(request: &Request, finding: &Finding) -> String {
     let general = |text: &str| -> String {
-        let words = text.split_whitespace().take(5);
+        let words = text.split_whitespace().take(6);
         let plain = words.map(|word| {
             word.chars()
                 .map(|c| if c.is_ascii_digit() { '0' } else { c })
@@ -183,14 +188,13 @@ fn alike(request: &Request, finding: &Finding) -> String {
     )
 }
 
-/// The smallest sequence found whose last request differs at the same place, with the same statuses.
+/// The smallest sequence found whose last request differs alike.
 async fn shrunk(
     stage: &Stage,
     mut sequence: Vec<Request>,
     mut finding: Finding,
-    first: &(Answer, Answer),
 ) -> Result<(Vec<Request>, Finding)> {
-    let statuses = (first.0.status, first.1.status);
+    let wanted = alike(&sequence[sequence.len() - 1], &finding);
     let mut attempts = 60;
     'smaller: loop {
         for candidate in smaller(&sequence) {
@@ -199,10 +203,12 @@ async fn shrunk(
             }
             attempts -= 1;
             let played = play(stage, &candidate).await?;
-            let same = played.findings.iter().find(|found| found.place == finding.place);
             let request = &candidate[candidate.len() - 1];
+            let same = played
+                .findings
+                .iter()
+                .find(|found| alike(request, found) == wanted);
             if let Some(same) = same
-                && (played.last.0.status, played.last.1.status) == statuses
                 && row_of(request, same).is_none()
             {
                 (finding, sequence) = (same.clone(), candidate);

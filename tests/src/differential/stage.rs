@@ -1,45 +1,31 @@
 //! Both APIs, each with the sample rows in a database of its own, and one stand-in for the cloud.
 //!
-//! No conductor acts: what the APIs publish is taken from the queues and forgotten. So nothing changes but what the APIs
-//! write themselves, and that is undone by [`Stage::reset`].
+//! Either no conductor acts: what the APIs publish is taken from the queues and forgotten, and nothing changes but what the
+//! APIs write themselves. Or each has its own, with drivers that do the same. What a sequence has changed is undone by
+//! [`Stage::reset`].
+
+mod behind;
+mod rows;
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use magnum_common::secret::Secret;
-use magnum_config::Settings;
-use magnum_rpc::{self as rpc};
-use magnum_rpc_server::RpcServer;
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-use tokio::task::JoinHandle;
+
+pub use self::behind::Behind;
+use self::behind::Taker;
 
 use super::request::{Body, Request};
 use super::saved::{Saved, Side};
-use crate::Backend;
 use crate::builders::ConfigFile;
 use crate::deployment::{Deployment, drivers};
 use crate::ports::free_port;
 use crate::process::{Launch, Program, Ready};
-use crate::python_magnum::{ANNA, NORTH, PythonApi, PythonMagnum, Served, UBUNTU};
+use crate::python_magnum::{PythonApi, PythonMagnum, Served};
 
-/// The other project, and its member, in the stand-in Keystone.
-const SOUTH: &str = "22222222222222222222222222222222";
-const BERT: &str = "62657274000000000000000000000000";
 /// Both are asked one request at a time, so this is for a machine that has other things to do.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
-
-/// The tables that an API writes.
-const WRITTEN: [&str; 6] = [
-    "cluster_template",
-    "quotas",
-    "cluster",
-    "nodegroup",
-    "federation",
-    "x509keypair",
-];
 
 /// An answer as it came.
 #[derive(Debug, Clone)]
@@ -57,7 +43,7 @@ struct One {
     side: Side,
     base: String,
     deployment: Deployment,
-    queue: JoinHandle<()>,
+    taker: Taker,
 }
 
 /// Both.
@@ -71,60 +57,22 @@ pub struct Stage {
     _our_api: Program,
 }
 
-impl Drop for One {
-    fn drop(&mut self) {
-        self.queue.abort();
-    }
-}
-
-/// Rows that both begin with: those of the recordings, with the people and images of this stand-in.
-fn rows() -> Result<String> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/db/sample-rows.mysql.sql");
-    let mut rows = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-    for (recorded, here) in [
-        ("'11111111111111111111111111111111'", ANNA),
-        ("'44444444444444444444444444444444'", BERT),
-        ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'", NORTH),
-        ("'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'", SOUTH),
-        ("'00000001-1111-4111-8111-111111111111'", UBUNTU),
-        ("'fake_alpha'", "scripted"),
-        ("'fake_zeta'", "scripted"),
-    ] {
-        rows = rows.replace(recorded, &format!("'{here}'"));
-    }
-    Ok(rows)
-}
-
-async fn deployment() -> Result<Deployment> {
-    let deployment = Deployment::new(Backend::Mariadb).await?;
-    let mut sql = rows()?;
-    for table in WRITTEN {
-        sql.push_str(&format!("\nCREATE TABLE kept_{table} AS SELECT * FROM {table};"));
-    }
-    deployment.database.execute(&sql).await?;
-    Ok(deployment)
-}
-
-/// Takes what comes for conductors, and does nothing.
-async fn empty_queue(deployment: &Deployment) -> Result<JoinHandle<()>> {
-    let mut settings = Settings::default();
-    settings.default.transport_url = Secret::new(deployment.vhost.transport_url());
-    let transport = rpc::connect(&settings, "nobody").await?;
-    let mut server = RpcServer::start(Arc::clone(&transport), &settings, "nobody").await?;
-    Ok(tokio::spawn(async move {
-        while let Some(incoming) = server.recv().await {
-            incoming.delivery.ack().await;
-        }
-        drop(transport);
-    }))
-}
-
 impl Stage {
     /// Starts both.
-    pub async fn start() -> Result<Self> {
-        let (theirs, ours) = (deployment().await?, deployment().await?);
-        let magnum = PythonMagnum::beside(&theirs).await?;
-        let queues = (empty_queue(&theirs).await?, empty_queue(&ours).await?);
+    pub async fn start(behind: Behind) -> Result<Self> {
+        let (theirs, mut ours) = (rows::deployment().await?, rows::deployment().await?);
+        let mut magnum = PythonMagnum::beside(&theirs).await?;
+        // Magnum adds tracebacks to its answers otherwise.
+        magnum.set("DEFAULT", "debug", false);
+        let takers = match behind {
+            Behind::Nobody => (Taker::queue(&theirs).await?, Taker::queue(&ours).await?),
+            Behind::Conductors => {
+                // Clusters of the sample rows are in progress, and nothing is going on there.
+                magnum.set("DEFAULT", "periodic_enable", false);
+                ours.set("DEFAULT", "periodic_enable", false);
+                (Taker::magnum(&magnum, &theirs).await?, Taker::ours(&ours).await?)
+            }
+        };
         let their_api = magnum.api(Served::Wsgi).await?;
         let port = free_port()?;
         let identity = magnum.identity();
@@ -156,24 +104,50 @@ impl Stage {
             .start()
             .await?;
         let their_base = their_api.rest.base().trim_end_matches("/v1").to_owned();
-        Ok(Self {
+        let stage = Self {
             theirs: One {
                 side: Side::Magnum,
                 base: their_base,
                 deployment: theirs,
-                queue: queues.0,
+                taker: takers.0,
             },
             ours: One {
                 side: Side::Ours,
                 base: format!("http://127.0.0.1:{port}"),
                 deployment: ours,
-                queue: queues.1,
+                taker: takers.1,
             },
             client: reqwest::Client::builder().timeout(ANSWER_WITHIN).build()?,
             _magnum: magnum,
             _their_api: their_api,
             _our_api: our_api,
-        })
+        };
+        rows::keep(&stage.theirs.deployment).await?;
+        rows::keep(&stage.ours.deployment).await?;
+        if behind == Behind::Conductors {
+            stage.make_keys().await?;
+            rows::keep_certificates(&stage.theirs.deployment).await?;
+            rows::keep_certificates(&stage.ours.deployment).await?;
+            stage.reset().await?;
+        }
+        Ok(stage)
+    }
+
+    /// Gives the cluster of the sample rows certificates with keys, which those have not.
+    async fn make_keys(&self) -> Result<()> {
+        let request = Request::new(
+            "anna",
+            "PATCH",
+            "/v1/certificates/000000c1-0000-4000-8000-000000000001",
+        );
+        let (theirs, ours) = self.send(&request, &Saved::default()).await?;
+        ensure!((theirs.status, ours.status) == (202, 202), "{theirs:?} {ours:?}");
+        self.settle().await
+    }
+
+    /// Waits until what both have accepted is done.
+    pub async fn settle(&self) -> Result<()> {
+        self.ours.taker.settle(&self.ours.deployment).await
     }
 
     /// Our description of the API, of the highest version.
@@ -188,12 +162,7 @@ impl Stage {
 
     /// Brings the rows back.
     pub async fn reset(&self) -> Result<()> {
-        let mut sql = "SET FOREIGN_KEY_CHECKS = 0;".to_owned();
-        for table in WRITTEN {
-            sql.push_str(&format!(
-                "DELETE FROM {table}; INSERT INTO {table} SELECT * FROM kept_{table};"
-            ));
-        }
+        let sql = rows::back();
         let ours = format!("{sql} DELETE FROM conductor_cluster_reservation;");
         tokio::try_join!(
             self.theirs.deployment.database.execute(&sql),

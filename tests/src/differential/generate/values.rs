@@ -30,6 +30,7 @@ const GROUPS: [&str; 6] = [
     "00000096-0000-4000-8000-000000000002",
     "3",
 ];
+const CSR: &str = include_str!("../../../fixtures/csr/rsa-2048.pem");
 const SOUTH: &str = "22222222222222222222222222222222";
 const ODD_IDENTS: [&str; 14] = [
     "000000c1-0000-4000-8000-000000000003",
@@ -66,6 +67,7 @@ pub fn ident(template: &str, name: &str, dice: &mut Dice, saved: &Saved) -> Stri
     }
     let known: &[&str] = match (name, template) {
         ("group", _) => &GROUPS,
+        ("kind", _) => &["kubernetes", "etcd", "front-proxy"],
         ("project", _) => &[NORTH, NORTH, SOUTH, "33333333333333333333333333333333"],
         (_, template) if template.contains("clustertemplates") => &TEMPLATES,
         (_, template) if template.contains("federations") => &["fed", "000000fe-0000-4000-8000-000000000001"],
@@ -110,6 +112,8 @@ fn by_name(name: &str, dice: &mut Dice) -> Option<Value> {
         "cluster_template_id" | "cluster_template" => one(dice, &TEMPLATES),
         "hostcluster_id" | "cluster_uuid" | "member_ids" => one(dice, &CLUSTERS),
         "nodegroup" => one(dice, &GROUPS),
+        "csr" => one(dice, &[CSR]),
+        "max_batch_size" => Some(json!(1)),
         "image_id" => one(dice, &[UBUNTU, "ubuntu-24.04", "ubuntu-26.04"]),
         "flavor_id" | "master_flavor_id" => one(dice, &["m1.small", "m1.large", "m1.medium", "1"]),
         "keypair" | "keypair_id" => one(dice, &["key", "default-key"]),
@@ -313,6 +317,8 @@ pub fn usual_companions(attributes: &[Attribute]) -> Vec<(&'static str, Value)> 
             ("master_flavor_id", json!("m1.small")),
             ("external_network_id", json!("public")),
         ]);
+    } else if has("max_batch_size") {
+        found.push(("max_batch_size", json!(1)));
     } else if has("cluster_template_id") {
         found.extend([("keypair", json!("key")), ("name", json!("made"))]);
     }
@@ -368,6 +374,7 @@ pub fn argument(argument: &Attribute, dice: &mut Dice) -> String {
         "all_tenants" | "rollback" => (&["true", "True", "1", "false"], &["yes", "maybe", "", "2"]),
         "role" => (&["worker", "master", "gpu"], &["", "none"]),
         "project_id" => (&[NORTH, SOUTH], &["none", ""]),
+        "ca_cert_type" => (&["kubernetes", "etcd", "front-proxy"], &["", "none"]),
         "type" => (&["cluster"], &["statistics", ""]),
         _ => (&["1"], &["true", "x", ""]),
     };

@@ -1,11 +1,9 @@
 //! Node groups and resizes.
 
-use super::{Rule, of_administrator, rule, when};
+use super::{OTHER_PROJECT, Rule, of_administrator, rule, when};
 
 const GROUP_LOOKED_UP: &str = "an unknown image or flavor of a node group";
 const STATUS_OF_GROUPS: &str = "a resize, or a change of node groups, in a status that does not allow it";
-const OTHER_PROJECT: &str =
-    "an administrator changes node groups, resizes, or has certificates and credentials of another project";
 const LIST: &str = "a list as patch value of `node_taints`";
 const GROUP_POST: &str = "`is_default`, `status`, `version`, `id` in a POST of a node group";
 const GROUP_NULL: &str = "a node group without a `name`, or with null for it or a count";

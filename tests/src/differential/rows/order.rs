@@ -72,4 +72,12 @@ pub const RULES: &[Rule] = &[
     when(rule(SEVERAL, "*", "status", "4*", "4*"), |request| {
         request.mistakes > 1
     }),
+    rule(SEVERAL, "*", "error", "400 Unknown argument: *", "400 *"),
+    rule(
+        SEVERAL,
+        "POST /v1/certificates",
+        "status",
+        "404 A key pair None could not be found.",
+        "400 *",
+    ),
 ];

@@ -82,7 +82,7 @@ pub const RULES: &[Rule] = &[
     rule(
         "`/detail/` with the slash at its end",
         "*/detail",
-        "status",
+        "*",
         "404 The %(name)s resource %(id)s could not be found.",
         "*",
     ),
