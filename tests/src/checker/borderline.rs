@@ -131,6 +131,32 @@ fn a_delete_needs_no_call_when_another_one_has_deleted_the_cluster() {
     assert_eq!([again("c"), again("a")], [0, 1]);
 }
 
+/// What a conductor had that was cut off ends when its lease has, and a delete may be done by then.
+#[test]
+fn what_a_delete_has_overtaken_may_find_the_cluster_gone() {
+    let overtaken = |cluster: &str, later: i64| {
+        let mut history = sound();
+        let deleted = history.operations[4].clone();
+        let mut overtaken = history.operations[4].clone();
+        overtaken.id = "overtaken".into();
+        overtaken.request = Some("req-overtaken".into());
+        overtaken.message = None;
+        overtaken.kind = "cluster_update".into();
+        overtaken.state = "cancelled".into();
+        overtaken.reason = Some("The cluster's row is gone.".into());
+        overtaken.cluster = cluster.into();
+        overtaken.ended = deleted.ended.map(|ended| ended + later);
+        history.operations.push(overtaken);
+        let verdicts = check(&history, &BOUNDS).into_iter();
+        let of_it = verdicts.filter(|verdict| verdict.rule == Rule::Reasons && verdict.about == "overtaken");
+        of_it.count()
+    };
+    assert_eq!(
+        [overtaken("c", 1), overtaken("c", -1), overtaken("a", 1)],
+        [0, 1, 1]
+    );
+}
+
 /// A client that heard nothing asks once more: the second delete waits behind the first, or is told that there is one.
 #[test]
 fn a_repeated_delete_of_a_node_group_needs_no_call_while_the_first_is_open() {

@@ -28,6 +28,11 @@ const STATED: &[Stated] = &[
     },
     Stated {
         state: "cancelled",
+        contains: "The cluster's row is gone.",
+        holds: was_deleted_before,
+    },
+    Stated {
+        state: "cancelled",
         contains: " is deleting the ",
         holds: names_an_open_delete,
     },
@@ -153,6 +158,17 @@ fn was_refused_at_its_turn(history: &History, operation: &Operation) -> bool {
 fn has_a_delete(history: &History, operation: &Operation) -> bool {
     let mut others = history.operations.iter();
     others.any(|one| one.cluster == operation.cluster && one.kind == "cluster_delete")
+}
+
+/// A deletion has overtaken it: its conductor was cut off when that began, so its lease had to end first.
+fn was_deleted_before(history: &History, operation: &Operation) -> bool {
+    let mut others = history.operations.iter();
+    others.any(|one| {
+        (one.cluster == operation.cluster && one.kind == "cluster_delete" && one.state == "succeeded")
+            && one
+                .ended
+                .is_some_and(|ended| operation.ended.is_some_and(|end| ended <= end))
+    })
 }
 
 /// Another one of its kind does the same already.
