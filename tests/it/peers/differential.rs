@@ -1,7 +1,7 @@
 //! Random requests to Magnum's API and to ours (`tests/src/differential`).
 //!
 //! `MAGNUM_TESTS_DIFFERENTIAL_SECONDS`, `_SEED` and `_REQUESTS` make a longer search, as `tests/run --differential` does. Without
-//! them it is the same 1,500 requests each time, and 300 that conductors answer.
+//! them it is the same 1,000 requests each time, and 200 that conductors answer.
 
 use std::time::Duration;
 
@@ -53,10 +53,10 @@ async fn differ_as_the_document_says(behind: Behind, enough: usize) -> Result<()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_requests_are_answered_as_magnum_answers_them() -> Result<()> {
-    differ_as_the_document_says(Behind::Nobody, 1500).await
+    differ_as_the_document_says(Behind::Nobody, 1000).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_questions_to_conductors_are_answered_as_magnums_answers_them() -> Result<()> {
-    differ_as_the_document_says(Behind::Conductors, 300).await
+    differ_as_the_document_says(Behind::Conductors, 200).await
 }
