@@ -380,7 +380,7 @@ pub const CLUSTERS: &[Difference] = &[
         &["clusters/x-row-null-labels/list"],
     ),
     on(
-        "a cluster row without node groups",
+        "a cluster row without node groups, or whose group of masters has no nodes",
         Accepted(200),
         &[
             "clusters/x-row-no-nodegroups/get",
@@ -388,12 +388,12 @@ pub const CLUSTERS: &[Difference] = &[
         ],
     ),
     on(
-        "a cluster row without node groups",
+        "a cluster row without node groups, or whose group of masters has no nodes",
         Refused(404, "Nodegroup default-worker could not be found"),
         &["clusters/x-row-no-nodegroups/resize"],
     ),
     on(
-        "a cluster row without node groups",
+        "a cluster row without node groups, or whose group of masters has no nodes",
         Accepted(202),
         &["clusters/x-row-no-nodegroups/patch"],
     ),
