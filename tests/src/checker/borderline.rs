@@ -133,7 +133,7 @@ fn a_delete_needs_no_call_when_another_one_has_deleted_the_cluster() {
 
 /// What a conductor had that was cut off ends when its lease has, and a delete may be done by then.
 #[test]
-fn what_a_delete_has_overtaken_may_find_the_cluster_gone() {
+fn an_update_that_a_delete_has_overtaken_may_find_the_cluster_gone() {
     let overtaken = |cluster: &str, later: i64| {
         let mut history = sound();
         let deleted = history.operations[4].clone();
