@@ -125,7 +125,7 @@ def as_json(value):
     if isinstance(value, (list, tuple)):
         return [as_json(item) for item in value]
     if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
+        if not all(isinstance(key, (str, bytes)) for key in value):
             raise Misfit
         return {as_json(key): as_json(item) for key, item in value.items()}
     raise Misfit

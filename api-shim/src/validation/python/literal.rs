@@ -122,10 +122,11 @@ impl Reader<'_> {
     fn dictionary(&self, dictionary: &ExprDict) -> Result<Value, String> {
         let mut map = Map::new();
         for item in &dictionary.items {
-            let Some(Expr::StringLiteral(key)) = &item.key else {
-                return Err("a key must be a text".to_owned());
+            let key = match &item.key {
+                Some(Expr::StringLiteral(key)) => self.string(key)?,
+                Some(Expr::BytesLiteral(key)) => utf8(key)?,
+                _ => return Err("a key must be a text".to_owned()),
             };
-            let key = self.string(key)?;
             if is_reserved(&key) {
                 return Err("a key has a NUL character".to_owned());
             }
@@ -228,6 +229,7 @@ mod tests {
         for (text, value) in [
             ("{'a': 'b', 'n': 1,}", json!({"a": "b", "n": 1})),
             ("{u'a': u'b'}", json!({"a": "b"})),
+            (r"{b'caf\xc3\xa9': 1}", json!({"café": 1})),
             (
                 r#"{"a": true, "b": None, 'c': null}"#,
                 json!({"a": true, "b": null, "c": null}),
