@@ -492,15 +492,17 @@ mod tests {
             let fault = read("thing", &body, FIELDS).unwrap_err();
             assert!(fault.message.contains(told), "{}", fault.message);
         }
-        let mut patched = Map::from_iter([("map".to_owned(), json!("{}"))]);
-        let fault = check(&mut patched, &Map::new(), FIELDS).unwrap_err();
-        assert!(
-            fault
-                .message
-                .ends_with("Expected '{<class 'str'>: <class 'str'>}', got '<class 'str'>'"),
-            "{}",
-            fault.message
-        );
+        for (name, value, told) in [
+            ("map", json!("{}"), "{}"),
+            ("maps", json!(["a", "b"]), "['a', 'b']"),
+        ] {
+            let mut patched = Map::from_iter([(name.to_owned(), value)]);
+            let fault = check(&mut patched, &Map::new(), FIELDS).unwrap_err();
+            let told = format!(
+                "Value: '{told}'. Wrong type. Expected '{{<class 'str'>: <class 'str'>}}', got '<class 'str'>'"
+            );
+            assert!(fault.message.ends_with(&told), "{}", fault.message);
+        }
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
         },
         Kind::Labels => labels(field, value, mode),
         Kind::Strings => {
-            let texts = dictionary(field, value, mode)?.values();
+            let texts = dictionary(field, value, value, mode)?.values();
             only(field, value, texts, Value::is_string)?;
             check_size(field.name, value)?;
             Ok(value.clone())
@@ -113,7 +113,7 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
             // Nulls pass the types, as in Magnum; the reader of the list reports what is missing there.
             let items = list(field, value, mode, "[{<class 'str'>: <class 'str'>}]")?;
             for item in items.iter().filter(|item| !item.is_null()) {
-                let texts = dictionary(field, item, mode)?.values();
+                let texts = dictionary(field, value, item, mode)?.values();
                 only(field, value, texts, |text| text.is_string() || text.is_null())?;
             }
             check_size(field.name, value)?;
@@ -145,15 +145,24 @@ pub(super) fn typed(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Valu
     }
 }
 
-/// `value` is the attribute's, or an element of it.
-fn dictionary<'a>(field: &Field, value: &'a Value, mode: Mode<'_>) -> Result<&'a Map<String, Value>, Fault> {
-    match (python::dictionary(value), mode) {
+/// `part` is the attribute's value, or an element of it.
+fn dictionary<'a>(
+    field: &Field,
+    value: &Value,
+    part: &'a Value,
+    mode: Mode<'_>,
+) -> Result<&'a Map<String, Value>, Fault> {
+    match (python::dictionary(part), mode) {
         (Some(map), _) => Ok(map),
         (_, Mode::Convert(argument, body)) => {
-            let reason = format!("Value not a valid dict: {}", str_of(value));
+            let reason = format!("Value not a valid dict: {}", str_of(part));
             Err(invalid(argument, body, &reason))
         }
-        (_, Mode::AsIs) => Err(wrong_type(field, value, "{<class 'str'>: <class 'str'>}")),
+        (_, Mode::AsIs) => {
+            let got = type_name(part);
+            let reason = format!("Wrong type. Expected '{{<class 'str'>: <class 'str'>}}', got '{got}'");
+            Err(invalid(field.name, value, &reason))
+        }
     }
 }
 
