@@ -10,11 +10,15 @@
 //! five; what a sequence has changed is undone before the next. A difference that no rule knows is made smaller, one part
 //! at a time, as long as it stays.
 //!
-//! Guarantee: one seed gives the same requests, on one version of `rand`. Not covered: what becomes of a cluster after a 202,
-//! as the two conductors' drivers end their work at other times.
+//! With conductors, what they were sent is waited for on both sides, and the cluster and its node groups are looked at
+//! ([`look`]) before the sequence goes on.
+//!
+//! Guarantee: one seed gives the same requests, on one version of `rand`. Not covered: how a cluster looks while its driver is
+//! at work, as the two conductors' drivers end their work at other times.
 
 mod compare;
 mod generate;
+mod look;
 mod request;
 mod rows;
 mod run;

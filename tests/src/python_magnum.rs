@@ -238,12 +238,23 @@ impl PythonMagnum {
 
     /// A conductor that takes requests from this vhost.
     pub async fn conductor(&self, vhost: &Vhost) -> Result<Program> {
-        let config = self.config_file()?;
-        let before = consumers(vhost).await?;
+        let launch = self.launch("python-conductor", "magnum-conductor")?;
+        self.consuming(launch, vhost).await
+    }
+
+    /// The same, which has drivers asked every second how clusters in progress are, and adds to a file, a line each, the name
+    /// of each method that it has carried out, and `sync_cluster_status` for each such round.
+    pub async fn conductor_that_tells(&self, vhost: &Vhost, carried_out: &Path) -> Result<Program> {
         let launch = self
-            .launch("python-conductor", "magnum-conductor")?
-            .config(&config);
-        let program = launch.spawn()?;
+            .launch("python-conductor", "python")?
+            .args([peers().join("magnum_conductor.py")])
+            .env("MAGNUM_TEST_CARRIED_OUT", carried_out);
+        self.consuming(launch, vhost).await
+    }
+
+    async fn consuming(&self, launch: Launch, vhost: &Vhost) -> Result<Program> {
+        let before = consumers(vhost).await?;
+        let program = launch.config(&self.config_file()?).spawn()?;
         // Requests that come before would be dropped without a word.
         wait::until("the Python conductor to consume", START_WITHIN, async || {
             if let Some(status) = program.ended()? {

@@ -71,7 +71,7 @@ const DIFFERENCES: &[Difference] = &[
     Difference {
         steps: &["a cluster with a label that is null"],
         place: "",
-        row: "null for `labels`, or for a label's value",
+        row: "null for `labels`, or inside of a dictionary or a list",
     },
     Difference {
         steps: &["update a number of a template", "update a cluster"],

@@ -51,14 +51,14 @@ const OURS_ALONE: [&str; 5] = [
 /// What a conductor has to answer.
 const ANSWERED_BY_CONDUCTORS: [&str; 3] = ["/v1/certificates", "/v1/credentials", "/actions/upgrade"];
 
-/// Whether a route is asked. With conductors, what these answer and what can be read; else all that they do not answer.
-fn is_asked(behind: Behind, method: &str, path: &str) -> bool {
+/// Whether a route is asked. With conductors, what these answer and do; else all that they do not answer.
+fn is_asked(behind: Behind, path: &str) -> bool {
     let is_one = |of: &[&str]| of.iter().any(|part| path.contains(part));
     let is_answered = is_one(&ANSWERED_BY_CONDUCTORS);
     !is_one(&OURS_ALONE)
         && match behind {
             Behind::Nobody => !is_answered,
-            Behind::Conductors => is_answered || (method == "get" && path.contains("/v1/clusters/")),
+            Behind::Conductors => is_answered || path.starts_with("/v1/clusters"),
         }
 }
 
@@ -82,7 +82,7 @@ impl Generator {
         let mut routes = Vec::new();
         for (path, operations) in description["paths"].as_object().context("no paths")? {
             for (method, operation) in operations.as_object().context("no operations")? {
-                if METHODS.contains(&method.as_str()) && is_asked(behind, method, path) {
+                if METHODS.contains(&method.as_str()) && is_asked(behind, path) {
                     routes.push(Route {
                         method: method.to_uppercase(),
                         path: path.clone(),

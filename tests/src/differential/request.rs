@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use serde::Serialize;
 use serde_json::Value;
 
 /// Begins and ends a text that stands for a number which JSON has and `serde_json` has not: `@raw 1e999@`.
 const RAW: (&str, &str) = ("\"@raw ", "@\"");
 
 /// What to send; texts in paths, arguments and bodies may have the placeholders of [`super::saved::Saved`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     pub user: &'static str,
     pub method: String,
@@ -27,7 +26,7 @@ pub struct Request {
 }
 
 /// A body as a value, which can be made smaller, or as it is.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     Json(Value),
     Text(String),

@@ -1,17 +1,20 @@
 //! The search: sequences until a number of requests or the time is up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
+
+use anyhow::Result;
 
 use super::compare::{Finding, compare};
 use super::generate::{Dice, Generator};
+use super::look;
 use super::request::Request;
 use super::rows::row_of;
 use super::saved::Saved;
 use super::shrink::smaller;
 use super::stage::{Answer, Behind, Stage};
-use anyhow::Result;
 
 /// What a run may take.
 #[derive(Debug, Clone, Copy)]
@@ -26,8 +29,11 @@ pub struct Limits {
     pub unlisted: usize,
 }
 
+/// How many requests are between two lines that tell how far a search is.
+const SHOWN_EACH: usize = 2_000;
+
 /// A difference that is in no row, made small.
-#[derive(Debug, serde::Serialize)]
+#[derive(Debug)]
 pub struct Unlisted {
     pub sequence: Vec<Request>,
     pub finding: Finding,
@@ -59,6 +65,9 @@ impl Report {
             self.listed.len(),
             self.unlisted.values().map(|one| one.times).sum::<usize>(),
         );
+        for (row, times) in &self.listed {
+            let _ = writeln!(text, "{times:6}  {row}");
+        }
         for one in self.unlisted.values() {
             let _ = write!(text, "\n{} times:\n", one.times);
             for request in &one.sequence {
@@ -94,27 +103,51 @@ pub async fn run(stage: &Stage, behind: Behind, limits: Limits) -> Result<Report
     let generator = Generator::new(&stage.description().await?, behind)?;
     let mut dice = Dice::new(limits.seed);
     let (mut report, until) = (Report::default(), Instant::now() + limits.time);
+    let mut shown = 0;
     while report.requests < limits.requests
         && Instant::now() < until
         && report.unlisted.len() < limits.unlisted
     {
         let (mut sequence, mut saved) = (Vec::new(), Saved::default());
-        for _ in 0..=dice.below(5) {
-            sequence.push(generator.request(&mut dice, &saved)?);
+        let (mut left, mut looks) = (1 + dice.below(5), VecDeque::new());
+        loop {
+            let request = match looks.pop_front() {
+                Some(look) => look,
+                None if left == 0 => break,
+                None => {
+                    left -= 1;
+                    generator.request(&mut dice, &saved)?
+                }
+            };
+            sequence.push(request);
             let played = one_more(stage, &sequence, saved).await?;
             report.requests += 1;
-            let is_alike = !played.findings.iter().any(|finding| finding.place == "status");
-            // Drivers end their work at other times.
-            let is_at_work = behind == Behind::Conductors && played.last.0.status == 202;
-            judge(stage, &sequence, &played, &mut report).await?;
+            // What is written otherwise is read otherwise; a list that differs says nothing about what comes next.
+            let is_alike = match sequence[sequence.len() - 1].method.as_str() {
+                "GET" => !played.findings.iter().any(|finding| finding.place == "status"),
+                _ => played.findings.is_empty(),
+            };
+            let was_reset = judge(stage, &sequence, &played, &mut report).await?;
             saved = played.saved;
-            // From here on the rows are not the same any more.
-            if !is_alike || is_at_work {
+            // From here on the rows are not the same any more, or not those that the sequence has made.
+            if !is_alike || was_reset {
                 break;
+            }
+            if behind == Behind::Conductors {
+                looks.extend(look::after(&sequence[sequence.len() - 1], &played.last.1, &saved));
             }
         }
         if sequence.iter().any(|request| request.method != "GET") {
             stage.reset().await?;
+        }
+        if report.requests >= shown + SHOWN_EACH {
+            shown = report.requests;
+            // Not `eprintln!`, which a test keeps to itself.
+            let _ = writeln!(
+                std::io::stderr(),
+                "{shown} requests, {} differences in no row",
+                report.unlisted.len()
+            );
         }
     }
     Ok(report)
@@ -124,15 +157,21 @@ pub async fn run(stage: &Stage, behind: Behind, limits: Limits) -> Result<Report
 async fn one_more(stage: &Stage, sequence: &[Request], mut saved: Saved) -> Result<Played> {
     let request = &sequence[sequence.len() - 1];
     let (theirs, ours) = stage.send(request, &saved).await?;
-    if request.method != "GET" && ours.status < 300 {
-        stage.settle().await?;
+    let mut stuck = Vec::new();
+    if !matches!(request.method.as_str(), "GET" | "HEAD") {
+        stuck = stage.settle(request, &theirs, &ours).await?;
     }
-    if theirs.status == ours.status && matches!(theirs.status, 201 | 202) {
-        for key in ["/uuid", "/name"] {
-            saved.keep(theirs.body.pointer(key), ours.body.pointer(key));
+    if theirs.status == ours.status && theirs.status < 300 {
+        for place in look::made_up(request, &ours) {
+            saved.keep(theirs.body.pointer(&place), ours.body.pointer(&place));
         }
     }
-    let findings = compare(request, &theirs, &ours, &saved);
+    let mut findings = compare(request, &theirs, &ours, &saved);
+    findings.extend(stuck.into_iter().map(|status| Finding {
+        place: "for ever".to_owned(),
+        theirs: status,
+        ours: ours.status.to_string(),
+    }));
     Ok(Played {
         findings,
         last: (theirs, ours),
@@ -140,8 +179,9 @@ async fn one_more(stage: &Stage, sequence: &[Request], mut saved: Saved) -> Resu
     })
 }
 
-/// Counts what was found, and makes what is new small.
-async fn judge(stage: &Stage, sequence: &[Request], played: &Played, report: &mut Report) -> Result<()> {
+/// Counts what was found, and makes what is new small: whether it has, for which it brings the rows back.
+async fn judge(stage: &Stage, sequence: &[Request], played: &Played, report: &mut Report) -> Result<bool> {
+    let mut has_reset = false;
     let request = &sequence[sequence.len() - 1];
     if played.findings.is_empty() {
         report.equal += 1;
@@ -163,8 +203,9 @@ async fn judge(stage: &Stage, sequence: &[Request], played: &Played, report: &mu
             times: 1,
         };
         report.unlisted.insert(alike, unlisted);
+        has_reset = true;
     }
-    Ok(())
+    Ok(has_reset)
 }
 
 /// What two differences that have one cause mostly share.

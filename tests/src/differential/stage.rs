@@ -1,8 +1,8 @@
 //! Both APIs, each with the sample rows in a database of its own, and one stand-in for the cloud.
 //!
 //! Either no conductor acts: what the APIs publish is taken from the queues and forgotten, and nothing changes but what the
-//! APIs write themselves. Or each has its own, with drivers that do the same. What a sequence has changed is undone by
-//! [`Stage::reset`].
+//! APIs write themselves. Or each has its own, with drivers that do the same, and [`Stage::settle`] waits for both. What a
+//! sequence has changed is undone by [`Stage::reset`].
 
 mod behind;
 mod rows;
@@ -64,12 +64,19 @@ impl Stage {
         let mut magnum = PythonMagnum::beside(&theirs).await?;
         // Magnum adds tracebacks to its answers otherwise.
         magnum.set("DEFAULT", "debug", false);
+        // How long ours waits until a conductor has recorded what it was sent.
+        let accept_wait = match behind {
+            Behind::Nobody => "0",
+            Behind::Conductors => "60",
+        };
         let takers = match behind {
             Behind::Nobody => (Taker::queue(&theirs).await?, Taker::queue(&ours).await?),
             Behind::Conductors => {
-                // Clusters of the sample rows are in progress, and nothing is going on there.
-                magnum.set("DEFAULT", "periodic_enable", false);
-                ours.set("DEFAULT", "periodic_enable", false);
+                // Nothing is there whose health could be asked.
+                magnum.set("kubernetes", "health_polling_interval", -1);
+                ours.set("kubernetes", "health_polling_interval", -1);
+                rows::end_what_is_in_progress(&theirs).await?;
+                rows::end_what_is_in_progress(&ours).await?;
                 (Taker::magnum(&magnum, &theirs).await?, Taker::ours(&ours).await?)
             }
         };
@@ -81,7 +88,7 @@ impl Stage {
         for (section, option, value) in [
             ("api", "host", "127.0.0.1"),
             ("api", "auth_strategy", "keystone"),
-            ("api", "accept_wait", "0"),
+            ("api", "accept_wait", accept_wait),
             ("certificates", "cert_manager_type", "x509keypair"),
             ("keystone_authtoken", "www_authenticate_uri", identity),
             ("keystone_authtoken", "auth_url", identity),
@@ -142,12 +149,19 @@ impl Stage {
         );
         let (theirs, ours) = self.send(&request, &Saved::default()).await?;
         ensure!((theirs.status, ours.status) == (202, 202), "{theirs:?} {ours:?}");
-        self.settle().await
+        self.settle(&request, &theirs, &ours).await.map(drop)
     }
 
-    /// Waits until what both have accepted is done.
-    pub async fn settle(&self) -> Result<()> {
-        self.ours.taker.settle(&self.ours.deployment).await
+    /// Waits until all is done that both have accepted; these are the answers to the last request. Returns how clusters of
+    /// Magnum's are that will be in progress for ever.
+    pub async fn settle(&self, request: &Request, theirs: &Answer, ours: &Answer) -> Result<Vec<String>> {
+        if ours.status < 300 {
+            self.ours.taker.settle(request).await?;
+        }
+        if theirs.status < 300 {
+            return self.theirs.taker.settle(request).await;
+        }
+        Ok(Vec::new())
     }
 
     /// Our description of the API, of the highest version.

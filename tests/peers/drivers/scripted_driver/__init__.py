@@ -17,6 +17,9 @@ from magnum.objects import fields
 RECORD = os.environ['MAGNUM_TEST_RECORD']
 Status = fields.ClusterStatus
 
+# As in tests/drivers/scripted.
+MOST_NODES = 1000
+
 
 def _write(line):
     record = os.open(os.path.join(RECORD, 'calls'), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -38,7 +41,7 @@ def _nodes_built(cluster):
 
 
 def _addresses(group):
-    return ['192.0.2.%d' % (n + 10) for n in range(group.node_count)]
+    return ['192.0.2.%d' % (n + 10) for n in range(min(group.node_count, MOST_NODES))]
 
 
 class Scripted(driver.Driver):
@@ -73,8 +76,13 @@ class Scripted(driver.Driver):
                 os.rename(mark.name, _mark(cluster))
             _write(dict(about, event='end', outcome=call.upper() + '_COMPLETE'))
 
+    def _seen(self, cluster):
+        cluster.stack_id = 'scripted-' + cluster.uuid
+        cluster.api_address = 'https://192.0.2.1:6443'
+
     def _settle(self, cluster, status):
         """The group that the call was about, which the conductor marked; without one, all of them."""
+        self._seen(cluster)
         cluster.status = status
         groups = cluster.nodegroups
         for group in [group for group in groups if group.status == Status.UPDATE_IN_PROGRESS] or groups:
@@ -84,8 +92,6 @@ class Scripted(driver.Driver):
 
     def create_cluster(self, context, cluster, cluster_create_timeout):
         self._call('create', cluster)
-        cluster.stack_id = 'scripted-' + cluster.uuid
-        cluster.api_address = 'https://192.0.2.1:6443'
         self._settle(cluster, Status.CREATE_COMPLETE)
 
     def update_cluster(self, context, cluster, scale_manager=None, rollback=False):
@@ -104,15 +110,16 @@ class Scripted(driver.Driver):
 
     def _done(self, cluster):
         # The conductor has written UPDATE_IN_PROGRESS before, and writes nothing into the cluster afterwards.
+        self._seen(cluster)
         cluster.status = Status.UPDATE_COMPLETE
         cluster.save()
 
     def create_nodegroup(self, context, cluster, nodegroup):
         self._call('create_nodegroup', cluster)
+        self._done(cluster)
         nodegroup.stack_id = cluster.stack_id
         nodegroup.status = Status.CREATE_COMPLETE
         nodegroup.node_addresses = _addresses(nodegroup)
-        self._done(cluster)
 
     def update_nodegroup(self, context, cluster, nodegroup):
         # The new size is in the object, not in the row yet.

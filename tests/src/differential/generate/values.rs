@@ -30,6 +30,13 @@ const GROUPS: [&str; 6] = [
     "00000096-0000-4000-8000-000000000002",
     "3",
 ];
+/// Labels with which the test's driver fails.
+const FAILING: [&str; 4] = [
+    "scripted_create",
+    "scripted_update",
+    "scripted_delete",
+    "scripted_create_nodegroup",
+];
 const CSR: &str = include_str!("../../../fixtures/csr/rsa-2048.pem");
 const SOUTH: &str = "22222222222222222222222222222222";
 const ODD_IDENTS: [&str; 14] = [
@@ -122,6 +129,7 @@ fn by_name(name: &str, dice: &mut Dice) -> Option<Value> {
         "fixed_subnet" => one(dice, &["private-subnet", "6f1c34ab-2a0f-4c5e-8a9e-0f6c7a1d2b04"]),
         "dns_nameserver" => one(dice, &["8.8.8.8", "8.8.8.8,1.1.1.1"]),
         "network_driver" => one(dice, &["calico", "flannel"]),
+        "server_type" => one(dice, &["vm", "bm"]),
         "volume_driver" => one(dice, &["cinder"]),
         "docker_storage_driver" => one(dice, &["overlay2", "overlay"]),
         "coe" => one(dice, &["kubernetes"]),
@@ -131,6 +139,8 @@ fn by_name(name: &str, dice: &mut Dice) -> Option<Value> {
         "uuid" | "cluster_id" => one(dice, &["000000aa-0000-4000-8000-000000000001"]),
         "discovery_url" => one(dice, &["https://discovery.example/1"]),
         "apiserver_port" => Some(json!(1024 + dice.below(60000))),
+        // A driver does with a cluster what its labels say.
+        "labels" if dice.once_in(5) => Some(json!({dice.pick(&FAILING): "permanent"})),
         "labels" => {
             Some(json!({dice.pick(&["kube_tag", "boot_volume_size", "etcd_volume_size"]): label(dice)}))
         }
@@ -206,6 +216,7 @@ fn borderline(attribute: &Attribute, dice: &mut Dice) -> Value {
                 "{u'a': 'b'}",
                 "{'a': '\\q'}",
                 "{'a': None}",
+                "{b'a': b'b'}",
                 "a=b",
                 "{",
                 "{'a': 0x10}",

@@ -4,9 +4,17 @@ use super::{CLUSTER_PATCH, Rule, TEMPLATE_PATCH, body_has, rule, when};
 
 const VOLUME_SIZE: &str = "label `boot_volume_size` or `min_node_count` that is no number";
 const SUBNET: &str = "a fixed subnet that is not one of the fixed network";
+const HEALTH: &str = "`health_status`, `health_status_reason` in POST";
 const FAULTS: &str = "`faults` in a POST";
 
 pub const RULES: &[Rule] = &[
+    rule(
+        "a template that the caller does not see any more",
+        "* /v1/c*",
+        "status",
+        "404 ClusterTemplate * could not be found.",
+        "20*",
+    ),
     rule(
         "PATCH in a status that does not allow it",
         CLUSTER_PATCH,
@@ -24,6 +32,24 @@ pub const RULES: &[Rule] = &[
         ),
         |request| body_has(request, "remove"),
     ),
+    when(
+        rule(
+            "`remove` of `master_count` in a patch of a cluster",
+            CLUSTER_PATCH,
+            "error",
+            "400 cannot change *",
+            "400 cannot change *master_count*",
+        ),
+        |request| body_has(request, "remove"),
+    ),
+    rule(
+        "`master_count: null`",
+        "POST /v1/clusters",
+        "status",
+        "500 *",
+        "400 *attribute master_count. *None*",
+    ),
+    rule(FAULTS, "POST /v1/clusters", "*", "400 *attribute faults. *", "*"),
     rule(
         "`remove` of a dictionary or of a health in a patch",
         CLUSTER_PATCH,
@@ -52,6 +78,8 @@ pub const RULES: &[Rule] = &[
         "400 *Value not a valid dict*",
         "*",
     ),
+    rule(HEALTH, "GET /v1/clusters*", "*/health_status", "*", "null"),
+    rule(HEALTH, "GET /v1/clusters*", "*/health_status_reason*", "*", ""),
     rule(
         SUBNET,
         "POST *",

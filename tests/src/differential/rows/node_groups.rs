@@ -26,6 +26,13 @@ pub const RULES: &[Rule] = &[
         ),
         of_administrator,
     ),
+    rule(
+        "`status_reason` of a cluster while one of its node groups changes",
+        "GET /v1/clusters*",
+        "*/status_reason",
+        "*",
+        "null",
+    ),
     rule(BOUNDS, GROUPS, "/nodegroups/*/max_node_count", "null", "*"),
     rule(BOUNDS, GROUPS, "/nodegroups/*/min_node_count", "0", "*"),
     rule(
@@ -54,6 +61,7 @@ pub const RULES: &[Rule] = &[
     rule(GROUP_POST, "POST *nodegroups", "/is_default", "*", ""),
     rule(GROUP_POST, "POST *nodegroups", "/version", "*", ""),
     rule(GROUP_POST, "POST *nodegroups", "/status*", "*", ""),
+    rule(GROUP_POST, "POST *nodegroups", "for ever", "*", "*"),
     rule(
         GROUP_LOOKED_UP,
         "POST *nodegroups",

@@ -1,8 +1,11 @@
 //! Quotas and federations.
 
 use super::{Rule, body_has, rule, when};
+use crate::differential::request::Request;
 
 const QUOTA_ID: &str = "`id` in a POST or PATCH of a quota";
+
+const NULL: &str = "null for `role` or `uuid` of a node group, for `resource` of a quota";
 
 pub const RULES: &[Rule] = &[
     rule(
@@ -40,6 +43,7 @@ pub const RULES: &[Rule] = &[
         "400 *invalid literal for int() with base 10*",
         "*",
     ),
+    rule(QUOTA_ID, "*/v1/quotas*", "*", "400 *attribute id. *", "*"),
     rule(QUOTA_ID, "*/v1/quotas*", "status", "500 *", "2*"),
     when(
         rule(
@@ -50,28 +54,42 @@ pub const RULES: &[Rule] = &[
             "*",
         ),
         |request| {
-            request
-                .path
-                .to_lowercase()
-                .trim_end_matches('/')
-                .ends_with("/cluster")
+            // MySQL takes a blank at the end for none as well.
+            let path = request.path.to_lowercase();
+            let path = path.trim_end_matches('/').trim_end_matches("%20");
+            path.ends_with("/cluster")
         },
     ),
-    when(rule(QUOTA_ID, "* /v1/quotas*", "*", "*", "*"), |request| {
-        body_has(request, "\"id\"")
-    }),
+    rule(QUOTA_ID, "* /v1/quotas*", "/id", "*", "*"),
+    when(
+        rule(QUOTA_ID, "PATCH /v1/quotas*", "/updated_at", "*", "null"),
+        names_an_id,
+    ),
+    when(rule(QUOTA_ID, "* /v1/quotas*", "status", "*", "20*"), names_an_id),
+    when(rule(QUOTA_ID, "* /v1/quotas*", "status", "5*", "4*"), names_an_id),
     rule(
-        "null for `role` of a node group, for `resource` of a quota",
+        NULL,
         "* /v1/quotas*",
         "status",
         "500 Field `resource' cannot be None",
         "*",
     ),
     rule(
-        "null for `role` of a node group, for `resource` of a quota",
+        NULL,
         "POST *nodegroups",
         "status",
         "500 Field `role' cannot be None",
         "*",
     ),
+    rule(
+        NULL,
+        "POST *nodegroups",
+        "status",
+        "500 Field `uuid' cannot be None",
+        "*",
+    ),
 ];
+
+fn names_an_id(request: &Request) -> bool {
+    body_has(request, "\"id\"")
+}

@@ -32,6 +32,13 @@ pub const RULES: &[Rule] = &[
         "403 *",
     ),
     rule(
+        "patch of `driver`, `cluster_distro`, `image_id`, `coe`",
+        TEMPLATE_PATCH,
+        "status",
+        "500 Field value * is invalid",
+        "400 *attribute coe. *",
+    ),
+    rule(
         "a template without flavors",
         TEMPLATE_PATCH,
         "*",
@@ -51,6 +58,16 @@ pub const RULES: &[Rule] = &[
         "*",
         "400 Unable to find flavor *",
         "400 cannot change *",
+    ),
+    when(
+        rule(
+            "a driver or a cluster type that is refused, told to an administrator",
+            "* /v1/c*",
+            "error",
+            "400 Cluster * not supported.",
+            "400 Cluster * not supported. Drivers: *",
+        ),
+        of_administrator,
     ),
     rule(
         SEVERAL,

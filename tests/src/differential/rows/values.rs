@@ -1,7 +1,8 @@
 //! Values that are refused or read otherwise, wherever they are.
 
-use super::{Rule, TEMPLATE_PATCH, body_has, rule, when};
+use super::{CLUSTER_PATCH, Rule, TEMPLATE_PATCH, body_has, rule, when};
 
+const NULL: &str = "null for `labels`, or inside of a dictionary or a list";
 const WRONG_KIND: &str = "JSON of the wrong kind (a list for an object, a patch element that is no object)";
 const WRONG_TYPE: &str = "a value of the wrong type in a patch or for `dns_nameserver`, null for `image_id`";
 const FRACTION: &str = "a number with a fraction where a whole one is wanted (`1.5`)";
@@ -9,6 +10,16 @@ const BOOLEAN: &str = "a boolean that is none (`\"maybe\"`)";
 const PATCH_TEXT: &str = "texts of a JSON patch that cannot be applied";
 
 pub const RULES: &[Rule] = &[
+    rule(NULL, "*", "status", "500 Field `*]' cannot be None", "4*"),
+    rule(NULL, "POST *", "status", "500 'NoneType' object *", "20*"),
+    rule(NULL, CLUSTER_PATCH, "*", "*", "400 *health_status_reason. *None*"),
+    rule(
+        NULL,
+        "POST /v1/federations",
+        "error",
+        "400 *",
+        "400 *attribute member_ids. *None*",
+    ),
     rule(
         "`driver` of a cluster template",
         "*/v1/clustertemplates*",
@@ -177,6 +188,20 @@ pub const RULES: &[Rule] = &[
         "status",
         "500 *",
         "400 *Value not a valid list: *",
+    ),
+    rule(
+        "a Python literal whose dictionary has a key that is no text (`{1: 2}`), as patch value",
+        "PATCH *",
+        "*",
+        "*",
+        "400 Couldn't apply patch *Reason: a key must be a text",
+    ),
+    rule(
+        WRONG_TYPE,
+        "PATCH *",
+        "error",
+        "400 *",
+        "400 *Value should be string",
     ),
     rule(
         "a label whose key has `.` or `/` in a patch path",

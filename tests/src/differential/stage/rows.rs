@@ -47,6 +47,19 @@ pub async fn deployment() -> Result<Deployment> {
     Ok(deployment)
 }
 
+/// Has no cluster in progress: nothing is going on there, and conductors would look.
+pub async fn end_what_is_in_progress(deployment: &Deployment) -> Result<()> {
+    let sql: String = ["cluster", "nodegroup"]
+        .map(|table| {
+            format!(
+                "UPDATE {table} SET status = 'CREATE_COMPLETE' WHERE status = 'CREATE_IN_PROGRESS'; \
+                 UPDATE {table} SET status = 'DELETE_FAILED' WHERE status = 'DELETE_IN_PROGRESS';"
+            )
+        })
+        .concat();
+    deployment.database.execute(&sql).await
+}
+
 /// Keeps the rows as they are now.
 pub async fn keep(deployment: &Deployment) -> Result<()> {
     let sql: String = CHANGED

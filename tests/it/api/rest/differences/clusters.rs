@@ -285,7 +285,7 @@ pub const CLUSTERS: &[Difference] = &[
         &["clusters/x-create-master_lb_enabled-null/get"],
     ),
     on(
-        "null for `labels`, or for a label's value",
+        "null for `labels`, or inside of a dictionary or a list",
         Refused(400, "got '<class 'NoneType'>'"),
         &[
             "clusters/x-create-labels-04/post",
@@ -361,7 +361,7 @@ pub const CLUSTERS: &[Difference] = &[
         ],
     ),
     on(
-        "a template hidden or deleted later",
+        "a template that the caller does not see any more",
         Accepted(200),
         &[
             "clusters/x-row-odd/no-template",

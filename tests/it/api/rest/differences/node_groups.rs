@@ -164,7 +164,7 @@ pub const NODE_GROUPS: &[Difference] = &[
         &["nodegroups/x-create-status-list-empty/post"],
     ),
     on(
-        "null for `labels`, or for a label's value",
+        "null for `labels`, or inside of a dictionary or a list",
         Refused(400, "got '<class 'NoneType'>'"),
         &[
             "nodegroups/x-create-labels-3/post",

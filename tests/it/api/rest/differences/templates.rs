@@ -14,12 +14,12 @@ pub const TEMPLATES: &[Difference] = &[
         ],
     ),
     on(
-        "null for `labels`, or for a label's value",
+        "null for `labels`, or inside of a dictionary or a list",
         Refused(400, "attribute labels"),
         &["clustertemplates/create-labels-null-value/post"],
     ),
     on(
-        "null for `labels`, or for a label's value",
+        "null for `labels`, or inside of a dictionary or a list",
         Accepted(201),
         &["clustertemplates/create-null-attrs/null-labels"],
     ),
@@ -272,7 +272,7 @@ pub const TEMPLATES: &[Difference] = &[
         ],
     ),
     on(
-        "null for `labels`, or for a label's value",
+        "null for `labels`, or inside of a dictionary or a list",
         Refused(400, "got '<class 'NoneType'>'"),
         &[
             "clustertemplates/x-create-labels-abcnull-21/post",
@@ -445,7 +445,7 @@ pub const TEMPLATES: &[Difference] = &[
         &["clustertemplates_patch/x-labels-v5-7/patch"],
     ),
     on(
-        "null for `labels`, or for a label's value",
+        "null for `labels`, or inside of a dictionary or a list",
         Refused(400, "got '<class 'list'>'"),
         &["clustertemplates_patch/x-labels-v6-a_b/patch"],
     ),
