@@ -17,6 +17,8 @@ pub const RESIZE_FIELDS: &[Field] = &[
     Field::mandatory("node_count", at_least(0)),
     Field::new("nodes_to_remove", Kind::Texts),
     Field::new("nodegroup", NAME),
+    Field::read_only("created_at"),
+    Field::read_only("updated_at"),
 ];
 
 /// The body's name in error texts.
@@ -26,6 +28,8 @@ pub const UPGRADE_FIELDS: &[Field] = &[
     Field::new("max_batch_size", at_least(1)),
     Field::new("nodegroup", NAME),
     Field::mandatory("cluster_template", NAME),
+    Field::read_only("created_at"),
+    Field::read_only("updated_at"),
 ];
 
 /// The body's name in error texts.
@@ -194,6 +198,25 @@ mod tests {
 
     use super::*;
     use crate::validation::body;
+
+    #[test]
+    fn times_of_an_action_are_refused_as_those_of_every_body() {
+        let (count, template) = (json!({"node_count": 1}), json!({"cluster_template": "t"}));
+        for (name, fields, given) in [
+            (RESIZE, RESIZE_FIELDS, count),
+            (UPGRADE, UPGRADE_FIELDS, template),
+        ] {
+            for attribute in ["created_at", "updated_at"] {
+                let mut given = given.clone();
+                given[attribute] = json!("2026-01-01T00:00:00");
+                let told = body::read(name, &given, fields).unwrap_err().message;
+                let wanted = format!(
+                    "attribute {attribute}. Value: '2026-01-01 00:00:00'. Cannot set read only field."
+                );
+                assert!(told.ends_with(&wanted), "{told}");
+            }
+        }
+    }
 
     #[test]
     fn a_resize_needs_a_count_and_zero_its_version() {
