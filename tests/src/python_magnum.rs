@@ -111,15 +111,7 @@ impl PythonMagnum {
         let identity = format!("{cloud}/identity/v3");
         let mut python = Self::new(release, config, record, identity.clone(), Some(program))?;
         for section in ["keystone_auth", "keystone_authtoken"] {
-            python.set(section, "auth_url", &identity);
-            for (option, value) in [
-                ("auth_type", "password"),
-                ("username", "magnum"),
-                ("password", "secret"),
-                ("project_name", "service"),
-                ("user_domain_name", "Default"),
-                ("project_domain_name", "Default"),
-            ] {
+            for (option, value) in service_user(&identity) {
                 python.set(section, option, value);
             }
         }
@@ -357,6 +349,19 @@ impl PythonMagnum {
         ]);
         Ok(environment)
     }
+}
+
+/// The options that name Magnum's own user in a stand-in Keystone.
+pub fn service_user(identity: &str) -> [(&'static str, &str); 7] {
+    [
+        ("auth_url", identity),
+        ("auth_type", "password"),
+        ("username", "magnum"),
+        ("password", "secret"),
+        ("project_name", "service"),
+        ("user_domain_name", "Default"),
+        ("project_domain_name", "Default"),
+    ]
 }
 
 /// Who takes requests on a vhost.

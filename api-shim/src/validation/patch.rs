@@ -310,6 +310,10 @@ fn rfc6902(operation: &Operation, rules: &Rules) -> Result<PatchOperation, Strin
     let holds_many = rules.dictionaries.contains(&name) || rules.lists.contains(&name);
     let value = match &operation.value {
         Some(Value::String(text)) if whole && holds_many => parse_literal(text)?,
+        // A number or a boolean for a member of a dictionary of texts becomes what Python prints. Labels are not only texts.
+        Some(value) if !whole && name != "labels" && rules.dictionaries.contains(&name) => {
+            Value::String(str_of(value))
+        }
         Some(value) => value.clone(),
         None => json!(null),
     };

@@ -22,7 +22,7 @@ use crate::builders::ConfigFile;
 use crate::deployment::{Deployment, drivers};
 use crate::ports::free_port;
 use crate::process::{Launch, Program, Ready};
-use crate::python_magnum::{PythonApi, PythonMagnum, Served};
+use crate::python_magnum::{PythonApi, PythonMagnum, Served, service_user};
 
 /// Both are asked one request at a time, so this is for a machine that has other things to do.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
@@ -85,23 +85,15 @@ impl Stage {
         let identity = magnum.identity();
         let mut config =
             ConfigFile::for_test(&ours.database.url(), &ours.vhost.transport_url(), &ours.folder);
-        for (section, option, value) in [
-            ("api", "host", "127.0.0.1"),
-            ("api", "auth_strategy", "keystone"),
-            ("api", "accept_wait", accept_wait),
-            ("certificates", "cert_manager_type", "x509keypair"),
-            ("keystone_authtoken", "www_authenticate_uri", identity),
-            ("keystone_authtoken", "auth_url", identity),
-            ("keystone_authtoken", "auth_type", "password"),
-            ("keystone_authtoken", "username", "magnum"),
-            ("keystone_authtoken", "password", "secret"),
-            ("keystone_authtoken", "project_name", "service"),
-            ("keystone_authtoken", "user_domain_name", "Default"),
-            ("keystone_authtoken", "project_domain_name", "Default"),
-        ] {
-            config = config.set(section, option, value);
+        for (option, value) in service_user(identity) {
+            config = config.set("keystone_authtoken", option, value);
         }
         let config = config
+            .set("keystone_authtoken", "www_authenticate_uri", identity)
+            .set("certificates", "cert_manager_type", "x509keypair")
+            .set("api", "host", "127.0.0.1")
+            .set("api", "auth_strategy", "keystone")
+            .set("api", "accept_wait", accept_wait)
             .set("api", "port", port)
             .set("drivers", "driver_path", drivers().display());
         let config = config.write(&ours.folder.join("differential-api.conf"))?;

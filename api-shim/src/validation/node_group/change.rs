@@ -105,6 +105,10 @@ mod tests {
                 .len(),
             2
         );
+        for (value, stored) in [(json!(5), "5"), (json!(-0), "0"), (json!(true), "True")] {
+            let labels = one("add", "/node_labels/zone", &value).unwrap().node_labels;
+            assert_eq!(labels["zone"], stored);
+        }
         let taints = json!([{"key": "t", "effect": "NoSchedule", "value": ""}]);
         for value in [
             taints.clone(),

@@ -148,6 +148,8 @@ class Scripted(driver.Driver):
                 cluster.status = Status.DELETE_COMPLETE
                 cluster.save()
             return
+        if any(group.status in (Status.CREATE_IN_PROGRESS, Status.DELETE_IN_PROGRESS) for group in cluster.nodegroups):
+            return  # That call is at work, and settles the cluster itself.
         wanted = sum(group.node_count for group in cluster.nodegroups if group.status != Status.DELETE_IN_PROGRESS)
         if cluster.status == Status.UPDATE_IN_PROGRESS and built == wanted:
             self._settle(cluster, Status.UPDATE_COMPLETE)

@@ -81,6 +81,13 @@ pub const RULES: &[Rule] = &[
     rule(HEALTH, "GET /v1/clusters*", "*/health_status", "*", "null"),
     rule(HEALTH, "GET /v1/clusters*", "*/health_status_reason*", "*", ""),
     rule(
+        "`faults` of a cluster whose create or delete failed",
+        "GET /v1/clusters*",
+        "*/faults/*",
+        "",
+        "*",
+    ),
+    rule(
         SUBNET,
         "POST *",
         "*",

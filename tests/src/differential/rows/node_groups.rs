@@ -63,6 +63,13 @@ pub const RULES: &[Rule] = &[
     rule(GROUP_POST, "POST *nodegroups", "/status*", "*", ""),
     rule(GROUP_POST, "POST *nodegroups", "for ever", "*", "*"),
     rule(
+        GROUP_POST,
+        "POST *nodegroups",
+        "status",
+        "500 Field `id' cannot be None",
+        "202",
+    ),
+    rule(
         GROUP_LOOKED_UP,
         "POST *nodegroups",
         "status",

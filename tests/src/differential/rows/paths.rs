@@ -1,12 +1,12 @@
 //! Versions, paths, methods, arguments and types of bodies.
 
-use super::{Rule, rule, when};
+use super::{Rule, body_has, rule, when};
 use crate::differential::request::Request;
 
 const METHOD: &str =
     "a method that a path does not take: PATCH or DELETE of a list, POST to a single resource";
 const UNKNOWN: &str = "several unknown arguments of a query";
-const OF_ROUTE: &str = "an argument of the route in the query, too (`?project_id=`)";
+const OF_ROUTE: &str = "an argument of the route in the query or the body, too (`?project_id=`)";
 const BELOW: &str = "a path below a collection that has none (`/v1/mservices/1`, `/v1/clusters/x/detail`)";
 const FORM: &str = "form-encoded bodies, and bodies without a `Content-Type`";
 const OF_FRAMEWORK: &str = "texts of framework errors (404 of an unknown route, 405, 406)";
@@ -101,7 +101,10 @@ pub const RULES: &[Rule] = &[
             "*",
             "400 Unknown argument: *",
         ),
-        |request| request.query.iter().any(|(name, _)| name == "project_id"),
+        |request| {
+            let in_query = request.query.iter().any(|(name, _)| name == "project_id");
+            in_query || body_has(request, "\"project_id\"") || body_has(request, "\"resource\"")
+        },
     ),
     when(
         rule(

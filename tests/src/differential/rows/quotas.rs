@@ -16,6 +16,13 @@ pub const RULES: &[Rule] = &[
         "400 A patch of a federation needs at least one operation.",
     ),
     rule(
+        "a number for a cluster's name in a patch of a federation",
+        "PATCH /v1/federations/{ident}",
+        "status",
+        "500 Multiple rows were found *",
+        "404 Cluster * could not be found.",
+    ),
+    rule(
         "POST of a federation",
         "POST /v1/federations",
         "status",
