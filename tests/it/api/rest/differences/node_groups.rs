@@ -203,7 +203,6 @@ pub const NODE_GROUPS: &[Difference] = &[
         Detail("Wrong type. Expected"),
         &[
             "nodegroups/x-patch-node-labels-5/patch",
-            "nodegroups/x-patch-node-taints-4/patch",
             "nodegroups/x-patch-node-taints-7/patch",
             "nodegroups/x-patch-node-taints-8/patch",
         ],
