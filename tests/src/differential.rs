@@ -11,7 +11,7 @@
 //! at a time, as long as it stays.
 //!
 //! With conductors, what they were sent is waited for on both sides, and the cluster and its node groups are looked at
-//! ([`look`]) before the sequence goes on.
+//! (`look`) before the sequence goes on.
 //!
 //! Guarantee: one seed gives the same requests, on one version of `rand`. Not covered: how a cluster looks while its driver is
 //! at work, as the two conductors' drivers end their work at other times.
