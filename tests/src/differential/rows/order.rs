@@ -94,7 +94,7 @@ pub const RULES: &[Rule] = &[
     when(
         rule(
             SEVERAL,
-            "GET *",
+            "*",
             "status",
             "500 __str__ returned non-string *",
             "400 *",
