@@ -8,6 +8,7 @@
 use serde_json::{Map, Value};
 
 use super::request::Request;
+use super::rows::body_has;
 use super::saved::{Saved, Side};
 use super::stage::Answer;
 
@@ -204,11 +205,8 @@ fn bodies(request: &Request, place: &str, theirs: &Value, ours: &Value, findings
 
 /// Whether a resource shows the number that the database has given to its row. Magnum takes that of a request, too.
 fn has_row_numbers(request: &Request) -> bool {
-    let names_one = request
-        .body
-        .as_ref()
-        .is_some_and(|body| body.text().contains("\"id\""));
-    !names_one && (request.route.starts_with("/v1/quotas") || request.route.contains("/nodegroups"))
+    !body_has(request, "\"id\"")
+        && (request.route.starts_with("/v1/quotas") || request.route.contains("/nodegroups"))
 }
 
 /// Whether a later version than the request's shows it first.

@@ -89,7 +89,8 @@ const fn when(rule: Rule, also: fn(&Request) -> bool) -> Rule {
     Rule { also, ..rule }
 }
 
-fn body_has(request: &Request, text: &str) -> bool {
+/// Whether the body has this text.
+pub fn body_has(request: &Request, text: &str) -> bool {
     request
         .body
         .as_ref()

@@ -20,10 +20,16 @@ pub(super) enum Mode<'a> {
 }
 
 fn wrong_type(field: &Field, value: &Value, expected: &str) -> Fault {
+    wrong_part(field, value, value, expected)
+}
+
+/// The value is told whole, of its part the type.
+fn wrong_part(field: &Field, value: &Value, part: &Value, expected: &str) -> Fault {
+    let got = type_name(part);
     invalid(
         field.name,
         value,
-        &format!("Wrong type. Expected '{expected}', got '{}'", type_name(value)),
+        &format!("Wrong type. Expected '{expected}', got '{got}'"),
     )
 }
 
@@ -158,11 +164,7 @@ fn dictionary<'a>(
             let reason = format!("Value not a valid dict: {}", str_of(part));
             Err(invalid(argument, body, &reason))
         }
-        (_, Mode::AsIs) => {
-            let got = type_name(part);
-            let reason = format!("Wrong type. Expected '{{<class 'str'>: <class 'str'>}}', got '{got}'");
-            Err(invalid(field.name, value, &reason))
-        }
+        (_, Mode::AsIs) => Err(wrong_part(field, value, part, "{<class 'str'>: <class 'str'>}")),
     }
 }
 
@@ -186,10 +188,7 @@ fn only<'a>(
 ) -> Result<(), Fault> {
     match inner.into_iter().find(|value| !fits(value)) {
         None => Ok(()),
-        Some(other) => {
-            let reason = format!("Wrong type. Expected '<class 'str'>', got '{}'", type_name(other));
-            Err(invalid(field.name, whole, &reason))
-        }
+        Some(other) => Err(wrong_part(field, whole, other, "<class 'str'>")),
     }
 }
 
