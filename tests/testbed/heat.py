@@ -11,9 +11,9 @@ which a request's own environment beats.
 """
 import hashlib
 import importlib.util
-import os
 import pathlib
 import sys
+import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The services are named like files beside this one.
@@ -65,8 +65,25 @@ def engine(folder, config, _port):
     environments(folder).mkdir()
     standins = (HERE / 'heat/standins.yaml').read_text().replace('@HEAT_DIR@', f'file://{HERE}/heat')
     (environments(folder) / 'standins.yaml').write_text(standins)
-    program = f'{sys.prefix}/bin/heat-engine'
-    os.execv(program, [program, '--config-file', config])
+    from heat.cmd.engine import main
+    one_yaql_expression_at_a_time()
+    sys.argv = ['heat-engine', '--config-file', config]
+    sys.exit(main())
+
+
+def one_yaql_expression_at_a_time():
+    """Heat 27's engine reads conditions of templates in many threads with one yaql parser, which keeps its state in
+    itself. Without this, a thread now and then gets a wrong result or an error; the message that asked for a resource
+    is lost with it, and the stack is in progress for ever. Engines before it had no threads."""
+    from heat.engine.hot import functions
+    lock = threading.Lock()
+    parse = functions.Yaql._parse
+
+    def parse_alone(self, expression):
+        with lock:
+            return parse(self, expression)
+
+    functions.Yaql._parse = parse_alone
 
 
 if __name__ == '__main__':
