@@ -506,6 +506,20 @@ mod tests {
     }
 
     #[test]
+    fn patched_labels_are_a_dictionary() {
+        let mut patched = Map::from_iter([("labels".to_owned(), json!([]))]);
+        let fault = check(&mut patched, &Map::new(), FIELDS).unwrap_err();
+        assert!(
+            fault.message.ends_with(
+                "labels. Value: '[]'. Wrong type. Expected '{<class 'str'>: <class 'str'> | <class 'int'> | \
+                 <class 'bool'> | <class 'float'>}', got '<class 'list'>'"
+            ),
+            "{}",
+            fault.message
+        );
+    }
+
+    #[test]
     fn a_patched_object_is_checked_without_conversion_of_numbers() {
         let before = Map::from_iter([("port".to_owned(), json!(80))]);
         let patched = |value: Value| {

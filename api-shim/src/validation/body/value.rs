@@ -304,12 +304,17 @@ fn boolean(field: &Field, value: &Value) -> Result<bool, Fault> {
     })
 }
 
+/// What Magnum calls the type of labels.
+const LABELS: &str = "{<class 'str'>: <class 'str'> | <class 'int'> | <class 'bool'> | <class 'float'>}";
+
 fn labels(field: &Field, value: &Value, mode: Mode<'_>) -> Result<Value, Fault> {
     let Some(labels) = python::dictionary(value) else {
-        let reason = format!("Value not a valid dict: {}", str_of(value));
         return Err(match mode {
-            Mode::Convert(argument, body) => invalid(argument, body, &reason),
-            Mode::AsIs => invalid(field.name, value, &reason),
+            Mode::Convert(argument, body) => {
+                let reason = format!("Value not a valid dict: {}", str_of(value));
+                invalid(argument, body, &reason)
+            }
+            Mode::AsIs => wrong_type(field, value, LABELS),
         });
     };
     let mut stored = Map::new();

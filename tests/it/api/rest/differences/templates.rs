@@ -441,7 +441,7 @@ pub const TEMPLATES: &[Difference] = &[
     ),
     on(
         "a dictionary as patch value",
-        Detail("not a valid dict"),
+        Detail("got '<class 'int'>'"),
         &["clustertemplates_patch/x-labels-v5-7/patch"],
     ),
     on(
@@ -451,7 +451,7 @@ pub const TEMPLATES: &[Difference] = &[
     ),
     on(
         "a dictionary as patch value",
-        Refused(400, "not a valid dict"),
+        Refused(400, "got '<class 'list'>'"),
         &["clustertemplates_patch/x-labels-v7-chars/patch"],
     ),
     on(
