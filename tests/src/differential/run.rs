@@ -69,21 +69,34 @@ impl Report {
             let _ = writeln!(text, "{times:6}  {row}");
         }
         for one in self.unlisted.values() {
-            let _ = write!(text, "\n{} times:\n", one.times);
-            for request in &one.sequence {
-                let _ = writeln!(text, "  {}", shortened(&request.to_string()));
-            }
-            let finding = &one.finding;
-            let _ = writeln!(
-                text,
-                "  {}\n    Magnum: {}\n    ours:   {}",
-                finding.place,
-                shortened(&finding.theirs),
-                shortened(&finding.ours)
-            );
+            let _ = write!(text, "\n{} times:\n{}", one.times, one.text());
         }
         text
     }
+}
+
+impl Unlisted {
+    /// What was sent, and what was answered.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for request in &self.sequence {
+            let _ = writeln!(text, "  {}", shortened(&request.to_string()));
+        }
+        let finding = &self.finding;
+        let _ = writeln!(
+            text,
+            "  {}\n    Magnum: {}\n    ours:   {}",
+            finding.place,
+            shortened(&finding.theirs),
+            shortened(&finding.ours)
+        );
+        text
+    }
+}
+
+/// Shows how far a search is. Not by `eprintln!`, which a test keeps to itself.
+fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn shortened(text: &str) -> String {
@@ -142,12 +155,10 @@ pub async fn run(stage: &Stage, behind: Behind, limits: Limits) -> Result<Report
         }
         if report.requests >= shown + SHOWN_EACH {
             shown = report.requests;
-            // Not `eprintln!`, which a test keeps to itself.
-            let _ = writeln!(
-                std::io::stderr(),
+            tell(&format!(
                 "{shown} requests, {} differences in no row",
                 report.unlisted.len()
-            );
+            ));
         }
     }
     Ok(report)
@@ -202,6 +213,7 @@ async fn judge(stage: &Stage, sequence: &[Request], played: &Played, report: &mu
             finding,
             times: 1,
         };
+        tell(&format!("in no row:\n{}", unlisted.text()));
         report.unlisted.insert(alike, unlisted);
         has_reset = true;
     }
