@@ -91,6 +91,13 @@ pub const RULES: &[Rule] = &[
         "400 *attribute name. Value: 'None'*",
     ),
     rule(
+        GROUP_NULL,
+        "POST *nodegroups",
+        "status",
+        "500 '>' not supported between instances of 'NoneType' and 'int'",
+        "400 *_node_count. Value: 'None'. A value is needed.",
+    ),
+    rule(
         "`node_labels`, `node_taints` after their removal by a patch",
         GROUP,
         "/node_*",

@@ -30,6 +30,24 @@ pub const RULES: &[Rule] = &[
     rule(METHOD, "*", "status", "404 *", "405 *"),
     when(
         rule(
+            "a PATCH of `/v1/quotas` that names project and resource in its body",
+            "PATCH /v1/quotas",
+            "status",
+            "*",
+            "405 *",
+        ),
+        |request| body_has(request, "\"project_id\"") && body_has(request, "\"resource\""),
+    ),
+    // Its body is read first there, and may be of the wrong kind.
+    rule(
+        METHOD,
+        "PATCH *",
+        "status",
+        "500 'list' object has no attribute *",
+        "405 *",
+    ),
+    when(
+        rule(
             "an unknown word before a collection (`/v2/clusters`)",
             "*",
             "status",
