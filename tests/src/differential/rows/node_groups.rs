@@ -94,7 +94,7 @@ pub const RULES: &[Rule] = &[
         GROUP_NULL,
         "POST *nodegroups",
         "status",
-        "500 '>' not supported between instances of 'NoneType' and 'int'",
+        "500 '>' not supported between instances of *",
         "400 *_node_count. Value: 'None'. A value is needed.",
     ),
     rule(

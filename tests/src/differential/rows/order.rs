@@ -146,4 +146,15 @@ pub const RULES: &[Rule] = &[
         "404 A key pair None could not be found.",
         "400 *",
     ),
+    // After all that have a row of their own.
+    when(
+        rule(
+            "a mistake in a request on which Magnum's API stops with an error of its own",
+            "*",
+            "status",
+            "500 *",
+            "400 Invalid input for field/attribute *",
+        ),
+        has_a_mistake,
+    ),
 ];
