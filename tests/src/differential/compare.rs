@@ -34,8 +34,8 @@ pub fn compare(request: &Request, theirs: &Answer, ours: &Answer, saved: &Saved)
             ours: our_outcome,
         }];
     }
-    // Theirs has no text for who does not accept JSON.
-    let has_no_text = !their_body.is_object();
+    // Theirs has no text for who does not ask for JSON.
+    let has_no_text = !their_body.is_object() || is_of_the_framework(&their_body);
     if is_of_a_later_version(&our_outcome) && (is_of_a_later_version(&their_outcome) || has_no_text) {
         return vec![Finding {
             place: "route of a later version".to_owned(),

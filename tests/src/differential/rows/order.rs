@@ -1,6 +1,6 @@
 //! What is told first, when there is more than one thing to tell.
 
-use super::{Rule, SEVERAL, TEMPLATE_PATCH, rule, when};
+use super::{CLUSTER_PATCH, Rule, SEVERAL, TEMPLATE_PATCH, rule, when};
 use crate::differential::request::Request;
 
 const ORDER: &str = "order of checks";
@@ -119,6 +119,17 @@ pub const RULES: &[Rule] = &[
             "error",
             "400 Couldn't apply patch *",
             "400 The attribute * has existed, *",
+        ),
+        has_a_mistake,
+    ),
+    // Nor is an attribute of a cluster that cannot be changed.
+    when(
+        rule(
+            SEVERAL,
+            CLUSTER_PATCH,
+            "error",
+            "400 Invalid input for field/attribute *",
+            "400 cannot change cluster property(ies) *",
         ),
         has_a_mistake,
     ),
