@@ -74,7 +74,7 @@ def engine(folder, config, _port):
 def one_yaql_expression_at_a_time():
     """Heat 27's engine reads conditions of templates in many threads with one yaql parser, which keeps its state in
     itself. Without this, a thread now and then gets a wrong result or an error; the message that asked for a resource
-    is lost with it, and the stack is in progress for ever. Engines before it had no threads."""
+    is lost with it, and the stack is in progress for ever."""
     from heat.engine.hot import functions
     lock = threading.Lock()
     parse = functions.Yaql._parse
