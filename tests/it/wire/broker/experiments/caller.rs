@@ -37,7 +37,10 @@ use Otherwise::{Raises, Returns, TimesOut};
 const LIBERAL: &str = "MessagePack; `application/json` with parameters or without a content type";
 const SPARSE: &str = "A reply without `ending` or without `failure`";
 
-const DIFFERENT: &[(&str, Otherwise, &str)] = &[
+/// The name of an experiment, what ours does, and the row that says so.
+type Different = (&'static str, Otherwise, &'static str);
+
+const DIFFERENT: &[Different] = &[
     ("msgpack with envelope", Returns, LIBERAL),
     ("msgpack without envelope", Returns, LIBERAL),
     ("no content_type", Returns, LIBERAL),
@@ -172,6 +175,15 @@ fn seconds(value: &Value) -> Option<Duration> {
     value.as_f64().map(Duration::from_secs_f64)
 }
 
+/// Whether the call is to end because its time is over. Only such a call gets the seconds of the recording: the first
+/// of the others makes two connections as well, which takes longer than those where all tests run at once.
+fn runs_out(observed: &Value, different: Option<&Different>) -> bool {
+    match different {
+        Some((_, otherwise, _)) => matches!(otherwise, TimesOut),
+        None => observed["raised"]["class"] == "MessagingTimeout",
+    }
+}
+
 fn sorted(values: &Value) -> Vec<String> {
     let mut texts: Vec<String> = values
         .as_array()
@@ -251,17 +263,22 @@ async fn every_experiment_with_a_caller_ends_as_recorded_or_as_documented() -> R
     let bed = Bed::new(&vhost.transport_url(), "")?;
     let client = bed.client();
     for (name, experiment) in &all {
+        let observed = &experiment["observed"];
+        let different = DIFFERENT.iter().find(|(other, ..)| other == name);
         let options = CallOptions {
-            timeout: seconds(&experiment["call_timeout"]),
+            timeout: if runs_out(observed, different) {
+                seconds(&experiment["call_timeout"])
+            } else {
+                Some(SOON)
+            },
             monitor: seconds(&experiment["call_monitor_timeout"]),
             ..CallOptions::default()
         };
         let context = nobody();
         let call = client.call_with(&context, "x_echo", Map::new(), options);
         let (ours, answered) = tokio::join!(call, replier.answer(name, experiment));
-        answered.with_context(|| name.clone())?;
-        let observed = &experiment["observed"];
-        let Some((_, otherwise, row)) = DIFFERENT.iter().find(|(other, ..)| other == name) else {
+        answered.with_context(|| format!("{name}: the call ended with {ours:?}"))?;
+        let Some((_, otherwise, row)) = different else {
             match observed.get("raised") {
                 Some(raised) => assert_raised(name, ours, raised),
                 None => {
