@@ -66,7 +66,11 @@ impl CapiDeployment {
         let world = PluginWorld::start(&mut deployment).await?;
         let (management, helm) = (ManagementCluster::controlled().await?, Helm::new()?);
         management.namespace(NAMESPACE).await?;
-        let kubeconfig = management.kubeconfig.to_str().context("a path that is no text")?;
+        let kubeconfig = match package {
+            Package::CapiHelm => management.kubeconfig_of("magnum-capi-helm").await?,
+            Package::ClusterApi => management.kubeconfig.clone(),
+        };
+        let kubeconfig = kubeconfig.to_str().context("a path that is no text")?;
         let drivers = adopted(&world).await?.display().to_string();
         let runtime = deployment.folder.display().to_string();
         for (section, option, value) in [

@@ -1,8 +1,8 @@
 //! A private Kubernetes API server: a real kube-apiserver on a real etcd, without kubelets and controllers, so that
 //! nodes are what a test says.
 //!
-//! `tests/testbed/kubernetes/build` makes the programs; `tests/run` runs it. Whoever shows a certificate of the
-//! server's authority may do everything; nobody else may do anything.
+//! `tests/testbed/kubernetes/build` makes the programs; `tests/run` runs it. Administrators show a certificate of the server's
+//! authority; what anybody else may do, roles say, of which there are none at first.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -33,10 +33,13 @@ use crate::server::ServerProcess;
 
 const START_WITHIN: Duration = Duration::from_secs(120);
 
+/// The group that may do everything.
+const ADMINISTRATORS: &str = "system:masters";
+
 /// Whom an API server believes, and who it is itself.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    /// Certificate of the authority, in PEM: whatever it signed may do everything.
+    /// Certificate of the authority, in PEM.
     pub authority: PathBuf,
     /// The certificate of somebody who may do everything.
     pub admin: Signed,
@@ -50,7 +53,7 @@ impl Identity {
         let authority = Authority::new()?;
         Ok(Self {
             authority: authority.certificate(),
-            admin: authority.sign("admin", "DNS:admin")?,
+            admin: authority.sign_member(ADMINISTRATORS, "admin", "DNS:admin")?,
             server: authority.sign("kube-apiserver", "IP:127.0.0.1")?,
         })
     }
@@ -127,7 +130,7 @@ impl Kubernetes {
                 "--bind-address=127.0.0.1",
                 "--service-account-issuer=https://kubernetes.default.svc",
                 "--service-cluster-ip-range=10.0.0.0/24",
-                "--authorization-mode=AlwaysAllow",
+                "--authorization-mode=RBAC",
                 "--disable-admission-plugins=ServiceAccount",
             ]);
         let name = run_dir()?.unique("kube-apiserver");

@@ -6,7 +6,7 @@
 //! API server gets this one.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -67,6 +67,19 @@ impl ManagementCluster {
         };
         CONTROLLERS.get_or_try_init(start).await?;
         Ok(cluster)
+    }
+
+    /// A file that names it and the account of a driver, with what `deploy/kubernetes` allows that and nothing else.
+    pub async fn kubeconfig_of(&self, driver: &str) -> Result<PathBuf> {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/kubernetes");
+        let manifest = manifest.join(format!("{driver}.yaml"));
+        let own = run_dir()?.folder("management-cluster")?.join(driver);
+        let account = Launch::command("account", Command::new(python()?))
+            .args(["-B"])
+            .args([testbed().join("account.py"), self.kubeconfig.clone()])
+            .args([&manifest, &own]);
+        account.output().await?;
+        Ok(own)
     }
 
     /// Has the machine deployments of these node groups in a namespace end with the phase `Failed`.
@@ -152,6 +165,9 @@ impl ManagementCluster {
 pub const KINDS: &[&str] = &[
     "api/v1/secrets",
     "api/v1/configmaps",
+    "api/v1/serviceaccounts",
+    "apis/rbac.authorization.k8s.io/v1/roles",
+    "apis/rbac.authorization.k8s.io/v1/rolebindings",
     "apis/apps/v1/deployments",
     "apis/coordination.k8s.io/v1/leases",
     "apis/cluster.x-k8s.io/v1beta1/clusters",

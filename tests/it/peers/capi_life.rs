@@ -142,10 +142,10 @@ async fn a_tenant_makes_changes_and_deletes_a_cluster_of_magnum_cluster_api() ->
     tenant.nothing_is_left(&uuid, &stack).await
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_autoscaler_of_magnum_cluster_api_comes_as_a_release_and_goes_with_the_cluster() -> Result<()> {
-    let mut tenant = Tenant::new(Package::ClusterApi).await?;
-    let labels = format!("kube_tag={OLDER},auto_scaling_enabled=true");
+/// A cluster with an autoscaler, which goes with it.
+async fn autoscaled(package: Package, labels: &str) -> Result<()> {
+    let mut tenant = Tenant::new(package).await?;
+    let labels = format!("kube_tag={OLDER},auto_scaling_enabled=true{labels}");
     tenant.template("older", "ubuntu-kube-1.33", &labels).await?;
     tenant.change(CREATE, "CREATE_COMPLETE").await?;
     let (uuid, stack) = tenant.identity().await?;
@@ -155,6 +155,16 @@ async fn the_autoscaler_of_magnum_cluster_api_comes_as_a_release_and_goes_with_t
     ensure!(there.contains(&autoscaler), "{there:?}");
     tenant.delete().await?;
     tenant.nothing_is_left(&uuid, &stack).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_autoscaler_of_magnum_capi_helm_comes_and_goes_with_the_clusters_release() -> Result<()> {
+    autoscaled(Package::CapiHelm, ",min_node_count=1,max_node_count=3").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_autoscaler_of_magnum_cluster_api_comes_as_a_release_and_goes_with_the_cluster() -> Result<()> {
+    autoscaled(Package::ClusterApi, "").await
 }
 
 /// Python's conductor makes a cluster with the package; ours goes on with it, and deletes it.

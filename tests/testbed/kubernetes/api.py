@@ -11,11 +11,17 @@ Object = dict[str, Any]
 
 _CLUSTER, _PLANE = "cluster.x-k8s.io", "controlplane.cluster.x-k8s.io"
 _BOOTSTRAP, _INFRASTRUCTURE = "bootstrap.cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io"
+_RIGHTS = "rbac.authorization.k8s.io"
 _OF_KIND: dict[str, tuple[str, str]] = {
     "Namespace": ("v1", "namespaces"),
     "Secret": ("v1", "secrets"),
     "ConfigMap": ("v1", "configmaps"),
+    "ServiceAccount": ("v1", "serviceaccounts"),
     "Deployment": ("apps/v1", "deployments"),
+    "Role": (f"{_RIGHTS}/v1", "roles"),
+    "RoleBinding": (f"{_RIGHTS}/v1", "rolebindings"),
+    "ClusterRole": (f"{_RIGHTS}/v1", "clusterroles"),
+    "ClusterRoleBinding": (f"{_RIGHTS}/v1", "clusterrolebindings"),
     "CustomResourceDefinition": ("apiextensions.k8s.io/v1", "customresourcedefinitions"),
     "Cluster": (f"{_CLUSTER}/v1beta1", "clusters"),
     "MachineDeployment": (f"{_CLUSTER}/v1beta1", "machinedeployments"),
@@ -67,14 +73,18 @@ class Server:
         config = json.loads(self.kubeconfig)
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         trust = ssl.create_default_context(cafile=cluster["certificate-authority"])
-        trust.load_cert_chain(user["client-certificate"], user["client-key"])
+        self._headers: dict[str, str] = {}
+        if "token" in user:
+            self._headers["Authorization"] = f"Bearer {user['token']}"
+        else:
+            trust.load_cert_chain(user["client-certificate"], user["client-key"])
         address = urlsplit(cluster["server"])
         self._connection = http.client.HTTPSConnection(address.hostname or "", address.port, timeout=60, context=trust)
 
     def request(self, method: str, place: str, body: Any = None, query: str = "") -> Any:
         """The answer to a request; a body of PATCH is a JSON merge patch."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        headers = {"Content-Type": kind}
+        headers = {"Content-Type": kind, **self._headers}
         for is_last in (False, True):
             try:
                 data = None if body is None else json.dumps(body)

@@ -30,8 +30,10 @@ class _OpenstackCluster:
         self.version = f"v{values['kubernetesVersion']}"
 
     def objects(self) -> list[Object]:
-        groups = [part for group in self.values.get("nodeGroups") or [] for part in self._node_group(group)]
-        return [self._infrastructure(), *self._control_plane(), *groups, self._cluster(), *self._addons()]
+        groups = self.values.get("nodeGroups") or []
+        parts = [part for group in groups for part in self._node_group(group)]
+        autoscaler = self._autoscaler() if any(group.get("autoscale") for group in groups) else []
+        return [self._infrastructure(), *self._control_plane(), *parts, self._cluster(), *self._addons(), *autoscaler]
 
     def _thing(self, kind: str, suffix: str, spec: Object, labels: dict[str, str] | None = None) -> Object:
         name = f"{self.release}-{suffix}" if suffix else self.release
@@ -149,6 +151,22 @@ class _OpenstackCluster:
             self._thing("HelmRelease", "ccm-openstack", {"clusterName": self.release}, labels),
             self._thing("Manifests", "cloud-config", {"clusterName": self.release}, labels),
         ]
+
+    def _autoscaler(self) -> list[Object]:
+        """The autoscaler, and what it is allowed: with the permissions of the real chart's role."""
+        account, role, binding = (self._thing(kind, "autoscaler", {}) for kind in ("ServiceAccount", "Role", "RoleBinding"))
+        for thing in (account, role, binding):
+            del thing["spec"]
+        group, name = "cluster.x-k8s.io", account["metadata"]["name"]
+        kinds = ["machinedeployments", "machines", "machinesets", "machinepools"]
+        scale = ["get", "patch", "update"]
+        role["rules"] = [
+            {"apiGroups": [group], "resources": kinds, "verbs": ["get", "list", "update", "watch"]},
+            {"apiGroups": [group], "resources": ["machinedeployments/scale"], "verbs": scale},
+        ]
+        binding["roleRef"] = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+        binding["subjects"] = [{"kind": "ServiceAccount", "name": name, "namespace": self.namespace}]
+        return [account, role, binding, _autoscaler(self.release, self.namespace)]
 
     def _reference(self, thing: Object) -> Object:
         kind, name = thing["kind"], thing["metadata"]["name"]
