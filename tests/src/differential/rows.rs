@@ -29,6 +29,8 @@ pub struct Rule {
     pub ours: &'static str,
     /// What else has to be true of the request.
     pub also: fn(&Request) -> bool,
+    /// What has to be true of one of the requests before it, whose effect this one shows.
+    pub after: Option<fn(&Request) -> bool>,
 }
 
 /// All of them; the first one that matches counts.
@@ -46,8 +48,9 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     all.into_iter().flatten()
 }
 
-/// The row of a difference, if it is of one.
-pub fn row_of(request: &Request, finding: &Finding) -> Option<&'static str> {
+/// The row of a difference in the answer to the last request of a sequence, if it is of one.
+pub fn row_of(sequence: &[Request], finding: &Finding) -> Option<&'static str> {
+    let (request, before) = sequence.split_last()?;
     let matches = |pattern: &str, text: &str| WildMatch::new(pattern).matches(text);
     let found = rules().find(|rule| {
         matches(rule.request, &request.kind())
@@ -55,11 +58,14 @@ pub fn row_of(request: &Request, finding: &Finding) -> Option<&'static str> {
             && matches(rule.theirs, &finding.theirs)
             && matches(rule.ours, &finding.ours)
             && (rule.also)(request)
+            && rule.after.is_none_or(|after| before.iter().any(after))
     });
     found.map(|rule| rule.row)
 }
 
 const SEVERAL: &str = "which of several mistakes is told";
+
+const OF_ROUTE: &str = "an argument of the route in the query or the body, too (`?project_id=`)";
 
 const TEMPLATE_PATCH: &str = "PATCH /v1/clustertemplates/{ident}";
 
@@ -82,11 +88,19 @@ const fn rule(
         theirs,
         ours,
         also: |_| true,
+        after: None,
     }
 }
 
 const fn when(rule: Rule, also: fn(&Request) -> bool) -> Rule {
     Rule { also, ..rule }
+}
+
+const fn after(rule: Rule, before: fn(&Request) -> bool) -> Rule {
+    Rule {
+        after: Some(before),
+        ..rule
+    }
 }
 
 /// Whether the body has this text.

@@ -178,11 +178,14 @@ async fn one_more(stage: &Stage, sequence: &[Request], mut saved: Saved) -> Resu
         }
     }
     let mut findings = compare(request, &theirs, &ours, &saved);
-    findings.extend(stuck.into_iter().map(|status| Finding {
-        place: "for ever".to_owned(),
-        theirs: status,
-        ours: ours.status.to_string(),
-    }));
+    // Where ours has refused, the status says it.
+    if ours.status < 300 {
+        findings.extend(stuck.into_iter().map(|status| Finding {
+            place: "for ever".to_owned(),
+            theirs: status,
+            ours: ours.status.to_string(),
+        }));
+    }
     Ok(Played {
         findings,
         last: (theirs, ours),
@@ -198,7 +201,7 @@ async fn judge(stage: &Stage, sequence: &[Request], played: &Played, report: &mu
         report.equal += 1;
     }
     for finding in &played.findings {
-        if let Some(row) = row_of(request, finding) {
+        if let Some(row) = row_of(sequence, finding) {
             *report.listed.entry(row).or_default() += 1;
             continue;
         }
@@ -262,7 +265,7 @@ async fn shrunk(
                 .iter()
                 .find(|found| alike(request, found) == wanted);
             if let Some(same) = same
-                && row_of(request, same).is_none()
+                && row_of(&candidate, same).is_none()
             {
                 (finding, sequence) = (same.clone(), candidate);
                 continue 'smaller;

@@ -1,19 +1,56 @@
 //! Clusters.
 
-use super::{CLUSTER_PATCH, Rule, TEMPLATE_PATCH, body_has, rule, when};
+use super::{CLUSTER_PATCH, Rule, TEMPLATE_PATCH, after, body_has, of_administrator, rule, when};
+use crate::differential::request::Request;
 
 const VOLUME_SIZE: &str = "label `boot_volume_size` or `min_node_count` that is no number";
 const SUBNET: &str = "a fixed subnet that is not one of the fixed network";
 const HEALTH: &str = "`health_status`, `health_status_reason` in POST";
 const FAULTS: &str = "`faults` in a POST";
+const FAILED: &str = "`faults` of a cluster whose create or delete failed";
+const REPORTED: &str = "a health that a monitor reports (PATCH of `health_status`, `health_status_reason`)";
+const UNSEEN: &str = "a template that the caller does not see any more";
 
 pub const RULES: &[Rule] = &[
     rule(
-        "a template that the caller does not see any more",
+        UNSEEN,
         "* /v1/c*",
         "status",
         "404 ClusterTemplate * could not be found.",
         "20*",
+    ),
+    // Magnum's conductor cannot delete a node group then.
+    after(
+        rule(
+            UNSEEN,
+            "GET /v1/clusters*",
+            "*/status",
+            "\"UPDATE_FAILED\"",
+            "\"UPDATE_COMPLETE\"",
+        ),
+        is_upgrade_by_administrator,
+    ),
+    after(
+        rule(UNSEEN, "GET /v1/clusters*", "*/status_reason", "*", "*"),
+        is_upgrade_by_administrator,
+    ),
+    after(
+        rule(
+            UNSEEN,
+            "GET /v1/clusters*",
+            "*/faults*",
+            "*ClusterTemplate * could not be found.*",
+            "",
+        ),
+        is_upgrade_by_administrator,
+    ),
+    after(
+        rule(UNSEEN, "GET /v1/clusters*", "*/node_count", "*", "*"),
+        is_upgrade_by_administrator,
+    ),
+    after(
+        rule(UNSEEN, "GET /v1/clusters*", "/nodegroups*", "*", "*"),
+        is_upgrade_by_administrator,
     ),
     rule(
         "PATCH in a status that does not allow it",
@@ -78,14 +115,41 @@ pub const RULES: &[Rule] = &[
         "400 *Value not a valid dict*",
         "*",
     ),
+    after(
+        rule(REPORTED, "GET /v1/clusters*", "*/health_status", "*", "*"),
+        reports_health,
+    ),
+    after(
+        rule(REPORTED, "GET /v1/clusters*", "*/health_status_reason*", "*", "*"),
+        reports_health,
+    ),
+    after(
+        rule(REPORTED, "GET /v1/clusters*", "*/updated_at", "null", "*"),
+        reports_health,
+    ),
     rule(HEALTH, "GET /v1/clusters*", "*/health_status", "*", "null"),
     rule(HEALTH, "GET /v1/clusters*", "*/health_status_reason*", "*", ""),
+    rule(FAILED, "GET /v1/clusters*", "*/faults/*", "", "*"),
     rule(
-        "`faults` of a cluster whose create or delete failed",
-        "GET /v1/clusters*",
-        "*/faults/*",
-        "",
+        FAILED,
+        "GET /v1/clusters/{ident}/nodegroups*",
+        "*/status",
+        "\"CREATE_IN_PROGRESS\"",
+        "\"CREATE_FAILED\"",
+    ),
+    rule(
+        FAILED,
+        "GET /v1/clusters/{ident}/nodegroups*",
+        "*/status",
         "*",
+        "\"DELETE_FAILED\"",
+    ),
+    rule(
+        FAILED,
+        "GET /v1/clusters/{ident}/nodegroups*",
+        "*/status_reason",
+        "null",
+        "\"*\"",
     ),
     rule(
         SUBNET,
@@ -109,3 +173,11 @@ pub const RULES: &[Rule] = &[
         "400 Resizing * outside the allowed range: *",
     ),
 ];
+
+fn is_upgrade_by_administrator(request: &Request) -> bool {
+    of_administrator(request) && request.route.ends_with("/actions/upgrade")
+}
+
+fn reports_health(request: &Request) -> bool {
+    request.method == "PATCH" && body_has(request, "/health_status")
+}

@@ -1,6 +1,6 @@
 //! What a conductor answers: certificates, credentials, upgrades.
 
-use super::{OTHER_PROJECT, Rule, of_administrator, rule, when};
+use super::{OF_ROUTE, OTHER_PROJECT, Rule, of_administrator, rule, when};
 
 const MISSING: &str =
     "`cluster_template` missing in an upgrade, `cluster_uuid` or `csr` in a certificate request";
@@ -95,11 +95,12 @@ pub const RULES: &[Rule] = &[
         "400 *attribute ca_cert_type. *",
         "400 *",
     ),
+    // It is no mistake there: another one is told, or none.
     rule(
         "an unknown `ca_cert_type`",
         "* /v1/certificates*",
-        "status",
-        "2*",
+        "*",
+        "*",
         "400 *attribute ca_cert_type. *",
     ),
     rule(
@@ -115,6 +116,16 @@ pub const RULES: &[Rule] = &[
         "error",
         "400 magnum.conductor.handlers.credential_conductor when *",
         "400 Rotating the credential of a cluster when *",
+    ),
+    when(
+        rule(
+            OF_ROUTE,
+            "GET /v1/certificates/{cluster}*",
+            "status",
+            "*",
+            "400 Unknown argument: \"ca_cert_type\"",
+        ),
+        |request| request.query.iter().any(|(name, _)| name == "ca_cert_type"),
     ),
     rule(
         "an upgrade without `max_batch_size`, or with null",

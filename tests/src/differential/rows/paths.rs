@@ -1,12 +1,11 @@
 //! Versions, paths, methods, arguments and types of bodies.
 
-use super::{Rule, body_has, rule, when};
+use super::{OF_ROUTE, Rule, body_has, rule, when};
 use crate::differential::request::Request;
 
 const METHOD: &str =
     "a method that a path does not take: PATCH or DELETE of a list, POST to a single resource";
 const UNKNOWN: &str = "several unknown arguments of a query";
-const OF_ROUTE: &str = "an argument of the route in the query or the body, too (`?project_id=`)";
 const BELOW: &str = "a path below a collection that has none (`/v1/mservices/1`, `/v1/clusters/x/detail`)";
 const FORM: &str = "form-encoded bodies, and bodies without a `Content-Type`";
 const OF_FRAMEWORK: &str = "texts of framework errors (404 of an unknown route, 405, 406)";
