@@ -49,7 +49,7 @@ pub const RULES: &[Rule] = &[
         is_upgrade_by_administrator,
     ),
     after(
-        rule(UNSEEN, "GET /v1/clusters*", "/nodegroups*", "*", "*"),
+        rule(UNSEEN, "GET /v1/clusters*", "/nodegroups", "*", "*"),
         is_upgrade_by_administrator,
     ),
     rule(
@@ -151,6 +151,16 @@ pub const RULES: &[Rule] = &[
         "null",
         "\"*\"",
     ),
+    after(
+        rule(
+            FAILED,
+            "GET /v1/clusters/{ident}/nodegroups/{group}",
+            "/updated_at",
+            "null",
+            "*",
+        ),
+        makes_a_cluster,
+    ),
     rule(
         SUBNET,
         "POST *",
@@ -176,6 +186,10 @@ pub const RULES: &[Rule] = &[
 
 fn is_upgrade_by_administrator(request: &Request) -> bool {
     of_administrator(request) && request.route.ends_with("/actions/upgrade")
+}
+
+fn makes_a_cluster(request: &Request) -> bool {
+    request.method == "POST" && request.route == "/v1/clusters"
 }
 
 fn reports_health(request: &Request) -> bool {
