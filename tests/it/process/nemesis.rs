@@ -10,7 +10,7 @@ use magnum_tests::nemesis::run::{Settings, run};
 use magnum_tests::run_dir;
 
 /// Long enough that most kinds of faults come.
-const SAMPLE: Duration = Duration::from_secs(120);
+const SAMPLE: Duration = Duration::from_secs(60);
 
 /// A setting of `tests/run --nemesis`.
 fn setting(name: &str) -> Option<String> {
