@@ -173,6 +173,19 @@ impl RawRpc {
             (message.data.clone(), texts.collect())
         }))
     }
+
+    /// The bodies of all messages of a queue, in which they stay; an error when there is no such queue (yet).
+    pub async fn look_at_all(&self, queue: &str) -> Result<Vec<Vec<u8>>> {
+        let channel = self.connection.create_channel().await?;
+        let mut bodies = Vec::new();
+        let keep = BasicGetOptions { no_ack: false };
+        while let Some(message) = channel.basic_get(queue.into(), keep).await? {
+            bodies.push(message.data.clone());
+        }
+        // What was not acknowledged goes back.
+        channel.close(200, "looked at".into()).await?;
+        Ok(bodies)
+    }
 }
 
 /// A request as oslo writes it: method, arguments, a fresh unique id and a context.
