@@ -20,38 +20,11 @@ pub const RULES: &[Rule] = &[
         "20*",
     ),
     // Magnum's conductor cannot delete a node group then.
-    after(
-        rule(
-            UNSEEN,
-            "GET /v1/clusters*",
-            "*/status",
-            "\"UPDATE_FAILED\"",
-            "\"UPDATE_COMPLETE\"",
-        ),
-        is_upgrade_by_administrator,
-    ),
-    after(
-        rule(UNSEEN, "GET /v1/clusters*", "*/status_reason", "*", "*"),
-        is_upgrade_by_administrator,
-    ),
-    after(
-        rule(
-            UNSEEN,
-            "GET /v1/clusters*",
-            "*/faults*",
-            "*ClusterTemplate * could not be found.*",
-            "",
-        ),
-        is_upgrade_by_administrator,
-    ),
-    after(
-        rule(UNSEEN, "GET /v1/clusters*", "*/node_count", "*", "*"),
-        is_upgrade_by_administrator,
-    ),
-    after(
-        rule(UNSEEN, "GET /v1/clusters*", "/nodegroups", "*", "*"),
-        is_upgrade_by_administrator,
-    ),
+    unseen("*/status", "\"UPDATE_FAILED\"", "\"UPDATE_COMPLETE\""),
+    unseen("*/status_reason", "*", "*"),
+    unseen("*/faults*", "*ClusterTemplate * could not be found.*", ""),
+    unseen("*/node_count", "*", "*"),
+    unseen("/nodegroups", "*", "*"),
     rule(
         "PATCH in a status that does not allow it",
         CLUSTER_PATCH,
@@ -183,6 +156,11 @@ pub const RULES: &[Rule] = &[
         "400 Resizing * outside the allowed range: *",
     ),
 ];
+
+const fn unseen(place: &'static str, theirs: &'static str, ours: &'static str) -> Rule {
+    let rule = rule(UNSEEN, "GET /v1/clusters*", place, theirs, ours);
+    after(rule, is_upgrade_by_administrator)
+}
 
 fn is_upgrade_by_administrator(request: &Request) -> bool {
     of_administrator(request) && request.route.ends_with("/actions/upgrade")
