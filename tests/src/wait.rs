@@ -9,8 +9,16 @@ use std::time::Duration;
 use anyhow::bail;
 use tokio::time::Instant;
 
-/// How often a condition is asked.
+/// How often a condition is asked that is answered at once.
 const PERIOD: Duration = Duration::from_millis(50);
+/// How seldom one is asked that takes long.
+const LONGEST_PERIOD: Duration = Duration::from_millis(500);
+
+/// How long the next question waits, after one that took `took`. A condition for which a program is started would otherwise take
+/// more of the processors than what is waited for.
+fn pause(took: Duration) -> Duration {
+    (took * 4).clamp(PERIOD, LONGEST_PERIOD)
+}
 
 /// Asks `condition` until it gives a value; an error says what was awaited and what the last answer was.
 ///
@@ -22,12 +30,13 @@ pub async fn until<T, E: Display>(
 ) -> anyhow::Result<T> {
     let deadline = Instant::now() + within;
     loop {
+        let asked = Instant::now();
         match condition().await {
             Ok(value) => return Ok(value),
             Err(seen) if Instant::now() >= deadline => {
                 bail!("waited {within:?} for {what}; last seen: {seen:#}")
             }
-            Err(_) => tokio::time::sleep(PERIOD).await,
+            Err(_) => tokio::time::sleep(pause(asked.elapsed())).await,
         }
     }
 }
