@@ -31,6 +31,11 @@ pub const PASSWORD: &str = "rabbit-secret";
 
 const PROGRAM: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 const CONTROL: &str = "/usr/lib/rabbitmq/bin/rabbitmqctl";
+
+/// Has leaders elected of the queues that have none (`docs/OPERATIONS.md`).
+pub const ELECT_LEADERS: &str = "rabbitmqctl eval '[{Q, (catch ra:trigger_election(P))} || A <- rabbit_amqqueue:list(), \
+                                 amqqueue:get_type(A) =:= rabbit_quorum_queue, {_, _, _, Q} <- [amqqueue:get_name(A)], \
+                                 P <- [amqqueue:get_pid(A)], element(1, ra:members(P, 5000)) =/= ok].'";
 const START_WITHIN: Duration = Duration::from_secs(120);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 
@@ -231,6 +236,28 @@ impl Rabbitmq {
             .await;
         processes.node = Some(node);
         ready
+    }
+
+    /// Does what `docs/OPERATIONS.md` tells an operator to do about queues without a leader. Returns what it printed.
+    pub async fn elect_leaders(&self) -> Result<String> {
+        let expression = ELECT_LEADERS
+            .trim_start_matches("rabbitmqctl eval '")
+            .trim_end_matches('\'');
+        self.control(&["eval", expression]).await
+    }
+
+    /// A shell's words that mean `rabbitmqctl` for this node.
+    pub fn control_words(&self) -> String {
+        let command = self.environment(CONTROL);
+        let variables = command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        let variables = variables.map(|(name, value)| format!("{}='{}' ", name.display(), value.display()));
+        format!(
+            "env -i {}{CONTROL} -q -n {}",
+            variables.collect::<String>(),
+            self.node_name()
+        )
     }
 
     /// Runs `rabbitmqctl`, an Erlang machine of its own, which takes seconds. Returns what it printed.

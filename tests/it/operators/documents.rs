@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use magnum_tests::rabbitmq;
 
 use blocks::{Block, blocks};
 use session::Session;
@@ -60,6 +61,7 @@ const HOW: &[(&str, How)] = &[
         "systemctl kill --signal USR2 magnum-conductor",
         As("/usr/bin/systemctl kill --help | grep -q -- --signal"),
     ),
+    (rabbitmq::ELECT_LEADERS, AsWritten),
     // docs/DURABILITY.md
     ("magnum-conductor dead-letters list", AsWritten),
     ("magnum-conductor dead-letters requeue --all", AsWritten),

@@ -103,6 +103,8 @@ impl Session {
             "systemctl",
             "[ \"$1 $2\" = 'reload magnum-conductor' ] && kill -HUP $(cat ../magnum-conductor.pid)",
         )?;
+        let control = rabbitmq::Rabbitmq::shared().await?.control_words();
+        session.command_of_ours("rabbitmqctl", &format!("exec {control} \"$@\""))?;
         let tests = std::env::current_exe()?;
         let list = format!("{} --list \"$1\" | grep -q ': test$'", tests.display());
         session.command_of_ours("has_test", &list)?;

@@ -17,15 +17,10 @@ const TIMEOUT_MS: u32 = 1_800_000;
 /// As short as an operator of other services may set it by mistake.
 const SHORT_MS: u32 = 2000;
 
-/// A quorum queue whose broker ended between its declaration and its first election is never elected again where it is alone
-/// (rabbitmq-server, issue 10070): somebody has to ask for it.
-const ELECT: &str = "[ra:trigger_election(P) || Q <- rabbit_amqqueue:list(), amqqueue:get_type(Q) =:= rabbit_quorum_queue, \
-                     P <- [amqqueue:get_pid(Q)], element(1, ra:members(P, 5000)) =/= ok].";
-
 /// Starts it again, and does what an operator does about queues that have no leader.
 async fn start(world: &World) -> Result<Effect> {
     world.broker.start().await?;
-    let elected = world.broker.control(&["eval", ELECT]).await?;
+    let elected = world.broker.elect_leaders().await?;
     Ok(Effect::Seen(match elected.trim() {
         "[]" => "it was away".into(),
         elected => format!("it was away, and queues had no leader: {elected}"),
