@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use nix::sys::signal::Signal;
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::{Mutex, OnceCell, Semaphore, SemaphorePermit};
 
 use crate::certificates::{Authority, Signed};
 use crate::management::Management;
@@ -55,6 +55,17 @@ pub struct Rabbitmq {
     /// Of a member of a cluster: what its configuration has besides. Its epmd is the cluster's.
     member: Option<String>,
     processes: Mutex<Processes>,
+    _turn: Option<Turn>,
+}
+
+/// A test with brokers of its own has many programs beside them. More of them at the same time take each other's processors, and the
+/// brokers of all of them two minutes to start. A test takes one turn: with two it could wait for itself.
+pub(crate) type Turn = SemaphorePermit<'static>;
+
+/// Waits for a turn, which ends with what holds it.
+pub(crate) async fn turn() -> Result<Turn> {
+    static TURNS: Semaphore = Semaphore::const_new(2);
+    Ok(TURNS.acquire().await?)
 }
 
 /// What the members of a cluster share.
@@ -74,12 +85,20 @@ impl Rabbitmq {
     /// The node that all tests of this process share; never stopped.
     pub async fn shared() -> Result<&'static Self> {
         static SHARED: OnceCell<Rabbitmq> = OnceCell::const_new();
-        SHARED.get_or_try_init(Self::dedicated).await
+        SHARED
+            .get_or_try_init(|| Self::of_our_own(None, "rabbitmq_management"))
+            .await
     }
 
-    /// A node of one's own, to be stopped, killed and started again. Takes some five seconds.
+    /// A node of one's own, to be stopped, killed and started again. Takes some five seconds, and waits for its turn: a test asks
+    /// for one only.
     pub async fn dedicated() -> Result<Self> {
-        Self::of_our_own(None, "rabbitmq_management").await
+        let turn = turn().await?;
+        let node = Self::of_our_own(None, "rabbitmq_management").await?;
+        Ok(Self {
+            _turn: Some(turn),
+            ..node
+        })
     }
 
     /// One that speaks TLS, too, with `server`'s certificate. It verifies a client's certificate against the
@@ -187,6 +206,7 @@ impl Rabbitmq {
             member: None,
             folder,
             processes: Mutex::default(),
+            _turn: None,
         };
         fs::create_dir_all(node.folder.join("home"))?;
         fs::write(node.folder.join("env.conf"), "")?;

@@ -13,7 +13,7 @@ use futures::future::try_join_all;
 use serde_json::Value;
 
 use crate::ports::free_port;
-use crate::rabbitmq::{Rabbitmq, Shared, Vhost, spawn_epmd};
+use crate::rabbitmq::{Rabbitmq, Shared, Turn, Vhost, spawn_epmd, turn};
 use crate::run_dir::run_dir;
 use crate::server::ServerProcess;
 use crate::wait;
@@ -26,11 +26,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct RabbitmqCluster {
     nodes: Vec<Rabbitmq>,
     epmd: ServerProcess,
+    _turn: Turn,
 }
 
 impl RabbitmqCluster {
-    /// Three nodes, started at the same time. Takes some ten seconds.
+    /// Three nodes, started at the same time. Takes some ten seconds, and waits for its turn, as a broker of one's own does.
     pub async fn start() -> Result<Self> {
+        let turn = turn().await?;
         let shared = Shared {
             epmd_port: free_port()?,
             home: run_dir()?.folder("rabbitmq-home")?,
@@ -57,6 +59,7 @@ impl RabbitmqCluster {
         let cluster = Self {
             epmd: spawn_epmd("rabbitmq-cluster", shared.epmd_port)?,
             nodes,
+            _turn: turn,
         };
         try_join_all(cluster.nodes.iter().map(Rabbitmq::start)).await?;
         cluster.wait_healthy().await?;
