@@ -9,8 +9,8 @@ use magnum_tests::Backend;
 use magnum_tests::nemesis::run::{Settings, run};
 use magnum_tests::run_dir;
 
-/// Long enough that most kinds of faults come.
-const SAMPLE: Duration = Duration::from_secs(60);
+/// Long enough that many kinds of faults come.
+const SAMPLE: Duration = Duration::from_secs(30);
 
 /// A setting of `tests/run --nemesis`.
 fn setting(name: &str) -> Option<String> {
