@@ -64,10 +64,18 @@ pub fn little_environment(command: &mut Command) -> &mut Command {
     command.env(CACHE.0, CACHE.1)
 }
 
+/// A program of ours, with its drivers, leaves the processors to servers. A broker that starts beside thirty busy programs would
+/// have a thirtieth of them and take minutes, which all of them wait for.
+fn behind_servers(program: &Path) -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "10"]).arg(program);
+    command
+}
+
 impl Launch {
     /// One of the workspace's programs, by name. An error when it is not built, or older than its sources.
     pub fn program(program: &str) -> Result<Self> {
-        Ok(Self::command(program, Command::new(built(program)?)))
+        Ok(Self::command(program, behind_servers(&built(program)?)))
     }
 
     /// A program of the release before, by name. An error when `tests/run` has not built it.
@@ -82,7 +90,7 @@ impl Launch {
         );
         Ok(Self::command(
             &format!("{program}-of-the-release-before"),
-            Command::new(path),
+            behind_servers(&path),
         ))
     }
 
