@@ -30,6 +30,9 @@ const LIMIT: Duration = Duration::from_secs(3600);
 /// How long a client waits for its cluster, or for an API that answers. Then it begins with another one: a conductor whose node of
 /// the database is away keeps what it has in hand until that is back.
 const TIRED: Duration = Duration::from_secs(10);
+/// How long a client thinks about each answer. Without a pause a few clients take all of the processors, and a server that is started
+/// again meanwhile gets so little of them that it takes minutes.
+const THINKS: Duration = Duration::from_millis(200);
 /// As many projects share the work.
 const TENANTS: usize = 3;
 
@@ -127,8 +130,7 @@ impl ClientStream {
             .and_then(|answer| answer.body["uuid"].as_str());
         let Some(cluster) = made.map(str::to_owned) else {
             self.note(tenant, "cluster_create", None, asked, answer)?;
-            // Servers in trouble are not asked without a pause.
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            tokio::time::sleep(THINKS).await;
             return Ok(());
         };
         self.note(tenant, "cluster_create", Some(&cluster), asked, answer)?;
@@ -156,6 +158,7 @@ impl ClientStream {
     async fn is_ready<'a>(&self, apis: [&'a Rest; 2], cluster: &str) -> Option<&'a Rest> {
         let begun = Instant::now();
         while !self.is_over.load(Ordering::Relaxed) && begun.elapsed() < TIRED {
+            tokio::time::sleep(THINKS).await;
             for api in apis {
                 // Reads fail while servers are away.
                 if let Ok(Some(status)) = api.status(cluster).await
@@ -164,7 +167,6 @@ impl ClientStream {
                     return Some(api);
                 }
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
         }
         None
     }
