@@ -167,24 +167,40 @@ def template():
     say('update a template, and leave out what it has', magnum.cluster_template_update, 'small', **changed)
 
 
-def cluster():
-    counts = {'master_count': 1, 'node_count': 2}
-    for field in ('node_count', 'master_count', 'docker_volume_size', 'create_timeout', 'flavor_id', 'master_flavor_id',
-                  'fixed_network', 'fixed_subnet', 'keypair', 'floating_ip_enabled', 'master_lb_enabled', 'merge_labels', 'name',
-                  'cluster_template_id'):
-        form = dict(cluster_form('other', **counts), **{field: None})
+COUNTS = {'master_count': 1, 'node_count': 2}
+
+
+def empty_fields(*fields):
+    """Each in a cluster of its own. Those that are made are deleted again."""
+    for field in fields:
+        form = dict(cluster_form('other', **COUNTS), **{field: None})
         found = say(f'a cluster with an empty {field}', magnum.cluster_create, **form)
         if found:
             made(found.uuid)
             deleted(found.uuid)
+
+
+def empty_numbers():
+    empty_fields('node_count', 'master_count', 'docker_volume_size', 'create_timeout')
+
+
+def empty_resources():
+    empty_fields('flavor_id', 'master_flavor_id', 'fixed_network', 'fixed_subnet', 'keypair')
+
+
+def empty_others():
+    empty_fields('floating_ip_enabled', 'master_lb_enabled', 'merge_labels', 'name', 'cluster_template_id')
+
+
+def cluster():
     scaled = dict(cluster_form('x')['labels'], auto_scaling_enabled=True, min_node_count=1, max_node_count=3)
-    say('a cluster with labels of all kinds', magnum.cluster_create, **cluster_form('scaled', labels=scaled, **counts))
+    say('a cluster with labels of all kinds', magnum.cluster_create, **cluster_form('scaled', labels=scaled, **COUNTS))
     made('scaled')
     say('show labels of all kinds', magnum.cluster_show, 'scaled')
     deleted('scaled')
     scaled['availability_zone'] = None
-    say('a cluster with a label that is null', magnum.cluster_create, **cluster_form('scaled', labels=scaled, **counts))
-    say('create a cluster', magnum.cluster_create, **cluster_form('one', **counts))
+    say('a cluster with a label that is null', magnum.cluster_create, **cluster_form('scaled', labels=scaled, **COUNTS))
+    say('create a cluster', magnum.cluster_create, **cluster_form('one', **COUNTS))
     made('one')
     say('list clusters', magnum.cluster_list)
     say('show a cluster', magnum.cluster_show, 'one')
@@ -226,4 +242,5 @@ def chapter(tell):
 
 if __name__ == '__main__':
     peer.emit({'event': 'ready'})
-    peer.serve({tell.__name__: chapter(tell) for tell in (template, cluster, resize, upgrade, certificate, rest)})
+    chapters = (template, empty_numbers, empty_resources, empty_others, cluster, resize, upgrade, certificate, rest)
+    peer.serve({tell.__name__: chapter(tell) for tell in chapters})
