@@ -1,6 +1,7 @@
 """What people have on their side: the command `openstack`, python-magnumclient and openstacksdk, as a peer.
 
     openstack_clients.py KEYSTONE_URL REGION PASSWORD
+    openstack_clients.py     (only for commands whose arguments say all about the login)
 
 Importing the command takes seconds, so one process forks off many of them. Whoever asks is named by user and project.
 """
@@ -16,7 +17,7 @@ from keystoneauth1 import session as sessions
 from keystoneauth1.identity import v3
 from openstackclient import shell
 
-KEYSTONE, REGION, PASSWORD = sys.argv[1:]
+KEYSTONE, REGION, PASSWORD = sys.argv[1:] or ('', '', '')
 DOMAIN = {'user_domain_name': 'Default', 'project_domain_name': 'Default'}
 _sessions = {}
 
@@ -28,12 +29,14 @@ def session(user, project):
     return _sessions[user, project]
 
 
-def command(user, project, args, folder=None):
+def command(args, user=None, project=None, folder=None):
     """Runs `openstack ARGS…` in this process and returns its exit status and what it printed. SHELL is there as on any
     terminal: `coe cluster config` prints words for that shell, and fails without."""
-    os.environ.update(OS_AUTH_URL=KEYSTONE, OS_USERNAME=user, OS_PASSWORD=PASSWORD, OS_PROJECT_NAME=project,
-                      OS_USER_DOMAIN_NAME='Default', OS_PROJECT_DOMAIN_NAME='Default', OS_REGION_NAME=REGION,
-                      OS_IDENTITY_API_VERSION='3', SHELL='/bin/bash')
+    os.environ['SHELL'] = '/bin/bash'
+    if user:
+        os.environ.update(OS_AUTH_URL=KEYSTONE, OS_USERNAME=user, OS_PASSWORD=PASSWORD, OS_PROJECT_NAME=project,
+                          OS_USER_DOMAIN_NAME='Default', OS_PROJECT_DOMAIN_NAME='Default', OS_REGION_NAME=REGION,
+                          OS_IDENTITY_API_VERSION='3')
     os.chdir(folder or '.')
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -106,6 +109,6 @@ def commands():
 
 if __name__ == '__main__':
     # Imports whatever commands of this service need; asks nobody.
-    command('nobody', 'nowhere', ['coe', 'cluster', 'list', '--help'])
+    command(['coe', 'cluster', 'list', '--help'])
     peer.emit({'event': 'ready'})
     peer.serve({'cli': cli, 'library': library, 'sdk': sdk, 'commands': commands})

@@ -2,33 +2,16 @@
 //! that builds on disk; on each of the three databases.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use magnum_tests::deployment::{Api, Deployment};
-use magnum_tests::oslo_peer::tool;
-use magnum_tests::process::Launch;
+use magnum_tests::deployment::Deployment;
+use magnum_tests::openstack_command::OpenstackCommand;
 use magnum_tests::rest::IMAGE;
 use magnum_tests::{TestDatabase, on_every_database, rabbitmq};
-use serde_json::Value;
+use serde_json::json;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Runs `openstack coe …` and returns what it printed.
-async fn coe(api: &Api, command: &str) -> Result<String> {
-    let openstack = Launch::command("openstack", Command::new(tool("openstack")?));
-    let login = ["--os-auth-type", "none", "--os-endpoint", api.rest.base(), "coe"];
-    openstack.args(login).args(command.split(' ')).output().await
-}
-
-/// The same for commands that can print JSON.
-async fn coe_json(api: &Api, command: &str) -> Result<Value> {
-    let text = coe(api, &format!("{command} -f json")).await?;
-    // Some commands say first that the request was accepted.
-    let start = text.find(['{', '[']).unwrap_or(0);
-    serde_json::from_str(&text[start..]).with_context(|| text)
-}
 
 /// Node folders that the driver built.
 fn nodes_on_disk(root: &Path) -> usize {
@@ -55,41 +38,46 @@ on_every_database! {
         let _one = deployment.conductor("one").await?;
         let _two = deployment.conductor("two").await?;
         let api = deployment.api().await?;
+        let mut openstack = OpenstackCommand::without_keystone(&api.rest, &deployment).await?;
 
         let create = format!(
             "cluster template create small --coe kubernetes --image {IMAGE} --external-network public \
              --keypair key --flavor m1.small --master-flavor m1.small --driver disk --labels a=1,b=2"
         );
-        let template = coe_json(&api, &create).await?;
+        openstack.coe(&create).await?;
+        let template = openstack.coe("cluster template show small -f json").await?;
         assert_eq!(template["driver"], "disk");
         assert_eq!(template["cluster_distro"], "ubuntu");
-        let listed = coe_json(&api, "cluster template list").await?;
+        let listed = openstack.coe("cluster template list -f json").await?;
         assert_eq!(listed[0]["uuid"], template["uuid"]);
-        coe_json(&api, "cluster template update small --name renamed").await?;
-        assert_eq!(coe_json(&api, "cluster template show renamed").await?["uuid"], template["uuid"]);
+        openstack.coe("cluster template update small --name renamed").await?;
+        assert_eq!(openstack.coe("cluster template show renamed -f json").await?["uuid"], template["uuid"]);
 
-        let accepted = coe(&api, "cluster create prod --cluster-template renamed --node-count 2 --keypair key").await?;
-        assert!(accepted.contains("accepted"), "{accepted}");
-        let shown = coe_json(&api, "cluster show prod").await?;
+        let accepted = openstack
+            .coe("cluster create prod --cluster-template renamed --node-count 2 --keypair key")
+            .await?;
+        assert!(accepted.as_str().is_some_and(|text| text.contains("accepted")), "{accepted}");
+        let shown = openstack.coe("cluster show prod -f json").await?;
         let uuid = shown["uuid"].as_str().context("uuid")?.to_owned();
         let complete = api.rest.wait_status(&uuid, "CREATE_COMPLETE", PATIENCE).await?;
         assert_eq!(complete["node_addresses"].as_array().map(Vec::len), Some(2));
         assert_eq!(nodes_on_disk(&root), 3, "one master, two workers");
-        assert_eq!(coe_json(&api, "cluster list").await?[0]["status"], "CREATE_COMPLETE");
+        assert_eq!(openstack.coe("cluster list -f json").await?[0]["status"], "CREATE_COMPLETE");
 
-        coe(&api, "cluster update prod --node-count 3").await?;
+        openstack.coe("cluster update prod --node-count 3").await?;
         api.rest.wait_status(&uuid, "UPDATE_COMPLETE", PATIENCE).await?;
-        assert_eq!(coe_json(&api, "cluster show prod").await?["node_count"], 3);
+        assert_eq!(openstack.coe("cluster show prod -f json").await?["node_count"], 3);
         assert_eq!(nodes_on_disk(&root), 4);
 
-        let in_use = coe(&api, "cluster template delete renamed").await;
+        let in_use = openstack.coe("cluster template delete renamed").await;
         assert!(format!("{in_use:?}").contains("referenced"), "{in_use:?}");
-        coe(&api, "cluster delete prod").await?;
+        openstack.coe("cluster delete prod").await?;
         api.rest.wait_gone(&uuid, PATIENCE).await?;
         assert_eq!(nodes_on_disk(&root), 0);
-        coe(&api, "cluster template delete renamed").await?;
-        assert_eq!(coe_json(&api, "cluster template list").await?, serde_json::json!([]));
-        assert!(coe(&api, "service list").await?.contains("magnum-conductor"));
+        openstack.coe("cluster template delete renamed").await?;
+        assert_eq!(openstack.coe("cluster template list -f json").await?, json!([]));
+        let services = openstack.coe("service list").await?;
+        assert!(services.to_string().contains("magnum-conductor"), "{services}");
 
         deployment.settled(PATIENCE).await.map(drop)
     }
