@@ -3,7 +3,7 @@
 //! What counts is the promise made to the user: every cluster whose creation was answered with 202 exists in the
 //! end, complete, and its driver was never called twice at a time. The second group of tests does to our
 //! conductor what was done to Magnum's own: `kill -9` early, `kill -9` late, a broker restart and SIGTERM, with
-//! 200 accepted creations each.
+//! a hundred accepted creations each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -210,8 +210,8 @@ pub async fn storm(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_hundred_requests_survive_kills_and_restarts_of_everything() -> Result<()> {
-    const COUNT: usize = 500;
+async fn two_hundred_requests_survive_kills_and_restarts_of_everything() -> Result<()> {
+    const COUNT: usize = 200;
     let broker = Rabbitmq::dedicated().await?;
     let server = Mariadb::dedicated().await?;
     let mut deployment =
@@ -237,18 +237,18 @@ async fn five_hundred_requests_survive_kills_and_restarts_of_everything() -> Res
     nothing_is_lost(&deployment, &api.rest, &promised).await
 }
 
-/// 200 accepted creations and a driver that takes its time; `event` happens when `begun` of them have reached the
+/// A hundred accepted creations and a driver that takes its time; `event` happens when `begun` of them have reached the
 /// driver.
-async fn two_hundred(
+async fn a_hundred(
     deployment: &mut Deployment,
     begun: usize,
     event: impl AsyncFnOnce(&Deployment, Program) -> Result<Program>,
 ) -> Result<()> {
-    two_hundred_of(deployment, "scripted", begun, event).await
+    a_hundred_of(deployment, "scripted", begun, event).await
 }
 
 /// The same with another driver.
-async fn two_hundred_of(
+async fn a_hundred_of(
     deployment: &mut Deployment,
     driver: &str,
     begun: usize,
@@ -259,7 +259,7 @@ async fn two_hundred_of(
     let conductor = deployment.conductor("one").await?;
     let api = deployment.api().await?;
     let template = api.rest.create_template_for("small", driver).await?;
-    let promised = create_clusters(&api.rest, &template, 200, &AtomicUsize::default()).await?;
+    let promised = create_clusters(&api.rest, &template, 100, &AtomicUsize::default()).await?;
     wait::until("the driver to be called", PATIENCE, async || {
         let now = deployment
             .record
@@ -282,12 +282,12 @@ async fn killed(deployment: &Deployment, mut conductor: Program) -> Result<Progr
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conductor_killed_early_loses_nothing() -> Result<()> {
-    two_hundred(&mut Deployment::new(Backend::Mariadb).await?, 20, killed).await
+    a_hundred(&mut Deployment::new(Backend::Mariadb).await?, 20, killed).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conductor_killed_late_loses_nothing() -> Result<()> {
-    two_hundred(&mut Deployment::new(Backend::Postgres).await?, 150, killed).await
+    a_hundred(&mut Deployment::new(Backend::Postgres).await?, 75, killed).await
 }
 
 /// Killed twice: the second time while the drivers of the first one's operations are called again.
@@ -296,11 +296,11 @@ async fn kills_of_conductors_with_a_python_driver_lose_nothing() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Mariadb).await?;
     PythonPlugin::in_deployment(&mut deployment, Library::default()).await?;
     deployment.set("conductor", "status_poll_interval", 1);
-    two_hundred_of(&mut deployment, DRIVER, 40, async |deployment, conductor| {
+    a_hundred_of(&mut deployment, DRIVER, 40, async |deployment, conductor| {
         let mut second = killed(deployment, conductor).await?;
         wait::until("more calls of the driver", PATIENCE, async || {
             let calls = deployment.record.lines()?.len();
-            ensure!(calls >= 200, "{calls}");
+            ensure!(calls >= 100, "{calls}");
             Ok::<_, anyhow::Error>(())
         })
         .await?;
@@ -319,7 +319,7 @@ async fn a_broker_restart_loses_nothing() -> Result<()> {
         broker.vhost().await?,
     )
     .await?;
-    two_hundred(&mut deployment, 20, async |_, conductor| {
+    a_hundred(&mut deployment, 20, async |_, conductor| {
         broker.restart().await?;
         Ok(conductor)
     })
@@ -330,7 +330,7 @@ async fn a_broker_restart_loses_nothing() -> Result<()> {
 async fn a_drained_conductor_ends_within_its_deadline_and_loses_nothing() -> Result<()> {
     let mut deployment = Deployment::new(Backend::Mariadb).await?;
     deployment.set("conductor", "shutdown_timeout", 10);
-    two_hundred(&mut deployment, 20, async |deployment, mut conductor| {
+    a_hundred(&mut deployment, 20, async |deployment, mut conductor| {
         let status = conductor.terminate(Duration::from_secs(15)).await?;
         ensure!(status.success(), "a drain is no failure: {status}");
         deployment.conductor("two").await
