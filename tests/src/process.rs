@@ -67,7 +67,7 @@ pub fn little_environment(command: &mut Command) -> &mut Command {
 /// A program of ours, with its drivers, leaves the processors to servers. A broker that starts beside thirty busy programs would
 /// have a thirtieth of them and take minutes, which all of them wait for.
 fn behind_servers(program: &Path) -> Command {
-    let mut command = Command::new("nice");
+    let mut command = Command::new("/usr/bin/nice");
     command.args(["-n", "10"]).arg(program);
     command
 }
