@@ -231,10 +231,7 @@ fn verify(conn: &mut AnyConnection) -> Result<(), DbError> {
                     .select($row::as_select())
                     .limit(0)
                     .load::<$row>(conn)
-                    .map_err(|error| DbError::Schema(format!(
-                        "table {} is not as revision {HEAD} has it: {error}",
-                        stringify!($table)
-                    )))?;
+                    .map_err(|error| unreadable(stringify!($table), error))?;
             )*
         };
     }
@@ -248,6 +245,17 @@ fn verify(conn: &mut AnyConnection) -> Result<(), DbError> {
         FederationRow of federation
     );
     Ok(())
+}
+
+/// What was refused is how the table differs. An outage in the middle says nothing of it.
+fn unreadable(table: &str, error: diesel::result::Error) -> DbError {
+    let said = error.to_string();
+    match DbError::from(error) {
+        DbError::Schema(_) | DbError::Query(_) => {
+            DbError::Schema(format!("table {table} is not as revision {HEAD} has it: {said}"))
+        }
+        other => other,
+    }
 }
 
 /// Runs `work` while no other `magnum-db-manage` of ours works on this database, in one transaction where the
