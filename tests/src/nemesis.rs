@@ -7,6 +7,7 @@
 //! | [`world`], [`host`] | the deployment: servers of its own, and conductors as if each were on a machine of its own |
 //! | [`faults`] | how each kind is done, undone, and seen to have happened |
 //! | [`load`] | tenants that ask for everything, and remember what they were told |
+//! | [`service_manager`] | starts again what has ended with an error |
 //! | [`watch`] | when things were written, by a clock that nobody steps |
 //! | [`run`], [`report`] | one run, and what it says |
 //!
@@ -22,5 +23,6 @@ pub mod load;
 pub mod plan;
 pub mod report;
 pub mod run;
+pub mod service_manager;
 pub mod watch;
 pub mod world;

@@ -3,11 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use nix::sys::signal::Signal;
 
+use super::service_manager::is_restarted;
 use crate::builders::ConfigFile;
 use crate::chaos_proxy::ChaosProxy;
 use crate::deployment::{self, Deployment};
@@ -124,6 +126,18 @@ impl ConductorHost {
         self.with_slot(|slot| slot.now.take())
     }
 
+    /// Keeps a process that has ended with an error, and says how it has. At once: a fault that comes now finds none.
+    pub fn set_aside_if_failed(&self) -> Result<Option<ExitStatus>> {
+        self.with_slot(|slot| {
+            let ended = slot.now.as_ref().map(Program::ended).transpose()?.flatten();
+            let ended = ended.filter(|status| is_restarted(*status));
+            if ended.is_some() {
+                slot.before.extend(slot.now.take());
+            }
+            Ok(ended)
+        })
+    }
+
     /// Keeps a process that has ended.
     pub fn keep(&self, program: Program) {
         self.with_slot(|slot| slot.before.push(program));
@@ -203,6 +217,20 @@ impl ApiHost {
     pub fn take(&self) -> Option<Program> {
         let taken = self.now.lock().unwrap_or_else(PoisonError::into_inner).take();
         taken.map(|(program, _)| program)
+    }
+
+    /// Takes away a process that has ended with an error, and says how it has.
+    pub fn set_aside_if_failed(&self) -> Result<Option<ExitStatus>> {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = now.as_ref().map(|(program, _)| program.ended());
+        let ended = ended
+            .transpose()?
+            .flatten()
+            .filter(|status| is_restarted(*status));
+        if ended.is_some() {
+            now.take();
+        }
+        Ok(ended)
     }
 
     /// A client, if there is somebody to ask.

@@ -14,6 +14,7 @@ use super::kind::Kind;
 use super::load::{CLIENTS, Load};
 use super::plan::{Planned, Shape, plan};
 use super::report::Report;
+use super::service_manager;
 use super::watch::Watch;
 use super::world::World;
 use crate::checker::history::RequestId;
@@ -73,9 +74,12 @@ pub async fn run(settings: Settings) -> Result<Report> {
     let watch = Watch::default();
     let watching = watch.go_on(&world.direct);
     let doing = async {
-        let history = Box::pin(storm(&world, &load, &settings)).await;
+        let struck = tokio::select! {
+            struck = Box::pin(storm(&world, &load, &settings)) => struck,
+            never = service_manager::work(&world) => match never? {},
+        };
         watch.end();
-        history
+        struck
     };
     let (struck, ()) = tokio::join!(doing, watching);
     let (struck, settled) = struck?;
