@@ -30,7 +30,7 @@ mod rest;
 mod serve;
 mod site;
 mod sweep;
-mod usage;
+pub mod usage;
 
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};

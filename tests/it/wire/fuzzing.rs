@@ -7,10 +7,11 @@ use std::fs;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bzip2::write::BzEncoder;
 use flate2::write::ZlibEncoder;
+use magnum_tests::bench::usage::cpu_of_thread;
 use magnum_tests::fuzz::{LIMIT, TARGETS};
 use magnum_tests::fuzz_seeds::seeds;
 use rand::rngs::StdRng;
@@ -20,7 +21,7 @@ use rand::{RngExt as _, SeedableRng as _};
 /// Mutations of each target.
 const ROUNDS: usize = 4_000;
 
-/// Longest that one input may take: what grows without bound grows in time, too.
+/// Most of a processor's time that one input may take: what grows without bound grows in time, too.
 const ONE_INPUT: Duration = Duration::from_secs(20);
 
 /// Most bytes of memory that one byte of input may hold at once. A short number or an empty list becomes a value of
@@ -91,14 +92,14 @@ fn mutate(input: &mut Vec<u8>, others: &[Vec<u8>], random: &mut StdRng) {
 fn try_one(name: &str, what: &str, input: &[u8]) {
     let function = target(name);
     let text = || String::from_utf8_lossy(&input[..input.len().min(10_000)]).into_owned();
-    let started = Instant::now();
+    let started = cpu_of_thread().unwrap();
     let mut outcome = Ok(());
     let counted = allocation_counter::measure(|| {
         outcome = catch_unwind(AssertUnwindSafe(|| function(input)));
     });
     assert!(outcome.is_ok(), "{name}, {what} panics: {:?}", text());
     assert!(
-        started.elapsed() < ONE_INPUT,
+        cpu_of_thread().unwrap() - started < ONE_INPUT,
         "{name}, {what} takes too long: {:?}",
         text()
     );

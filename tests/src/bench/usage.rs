@@ -9,7 +9,19 @@ const TICKS: f64 = 100.0;
 
 /// Processor time used so far, of all threads. Children are not counted.
 pub(super) fn cpu(pid: u32) -> Result<Duration> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    used(&format!("/proc/{pid}/stat"))
+}
+
+/// Processor time that this thread has used so far.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn cpu_of_thread() -> Result<Duration> {
+    used("/proc/thread-self/stat")
+}
+
+fn used(file: &str) -> Result<Duration> {
+    let stat = std::fs::read_to_string(file)?;
     let fields: Vec<&str> = stat
         .rsplit(')')
         .next()
