@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::scene::{Scene, TASKS, TaskCase};
-use super::subject::{Fault, LEASE, Subject, every_subject};
+use super::subject::{Fault, LEASE, Subject, check_of, every_engine, every_subject};
 
 /// A playbook takes its time on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -248,6 +248,32 @@ every_subject! {
         delete(subject, &mut scene).await
     }
 
+    /// Clusters of one driver do not wait for each other, and do not meet.
+    async fn clusters_beside_each_other_do_not_mix(subject: &dyn Subject) {
+        let driver: Arc<dyn Driver> = subject.driver()?;
+        let mut scenes: Vec<Scene> = (0..4).map(|_| subject.scene()).collect();
+        for (number, scene) in scenes.iter_mut().enumerate() {
+            scene.worker().node_count = i32::try_from(number)?;
+        }
+        let driver = driver.as_ref();
+        let calls = scenes
+            .iter()
+            .map(async move |scene| done(scene, driver, Task::Create, &operation()).await);
+        for report in futures::future::join_all(calls).await {
+            report?;
+        }
+        for scene in &scenes {
+            holds(subject, scene, "create").await?;
+        }
+        delete(subject, &mut scenes[0]).await?;
+        for scene in &scenes[1..] {
+            holds(subject, scene, "a delete of another cluster").await?;
+        }
+        Ok(())
+    }
+}
+
+every_engine! {
     async fn a_report_over_the_limits_is_not_accepted_and_names_its_field(subject: &dyn Subject) {
         let mut scene = subject.scene();
         subject.break_down(&mut scene, Fault::OverLimit)?;
@@ -414,30 +440,6 @@ every_subject! {
         }
         ensure!(before == subject.effects(&scene.cluster.uuid).await?);
         delete(subject, &mut scene).await
-    }
-
-    /// Clusters of one driver do not wait for each other, and do not meet.
-    async fn clusters_beside_each_other_do_not_mix(subject: &dyn Subject) {
-        let driver: Arc<dyn Driver> = subject.driver()?;
-        let mut scenes: Vec<Scene> = (0..4).map(|_| subject.scene()).collect();
-        for (number, scene) in scenes.iter_mut().enumerate() {
-            scene.worker().node_count = i32::try_from(number)?;
-        }
-        let driver = driver.as_ref();
-        let calls = scenes
-            .iter()
-            .map(async move |scene| done(scene, driver, Task::Create, &operation()).await);
-        for report in futures::future::join_all(calls).await {
-            report?;
-        }
-        for scene in &scenes {
-            holds(subject, scene, "create").await?;
-        }
-        delete(subject, &mut scenes[0]).await?;
-        for scene in &scenes[1..] {
-            holds(subject, scene, "a delete of another cluster").await?;
-        }
-        Ok(())
     }
 }
 
