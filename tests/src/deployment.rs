@@ -35,6 +35,7 @@ pub struct Deployment {
     pub record: DriverRecord,
     config: ConfigFile,
     environment: Vec<(String, String)>,
+    like_servers: bool,
 }
 
 /// A running API and a client for it.
@@ -72,6 +73,7 @@ impl Deployment {
             record,
             config,
             environment: Vec::new(),
+            like_servers: false,
         };
         deployment.manage(&["upgrade"]).await?;
         Ok(deployment)
@@ -102,6 +104,12 @@ impl Deployment {
         self.set_environment("MAGNUM_TEST_DELAY", &delay.as_secs_f64().to_string());
     }
 
+    /// Has conductors started from now on have as much of the processors as servers. Libraries of drivers in Python compute
+    /// for seconds when they are loaded, which beside busy servers would be minutes.
+    pub fn give_conductors_processors(&mut self) {
+        self.like_servers = true;
+    }
+
     /// Sets an environment variable of conductors started from now on.
     pub fn set_environment(&mut self, name: &str, value: &str) {
         self.environment.push((name.to_owned(), value.to_owned()));
@@ -126,8 +134,11 @@ impl Deployment {
         name: &str,
         change: impl FnOnce(ConfigFile) -> ConfigFile,
     ) -> Result<Launch> {
-        self.launched_as(name, Launch::program("magnum-conductor")?, change)
-            .await
+        let launch = match self.like_servers {
+            true => Launch::program_like_servers("magnum-conductor")?,
+            false => Launch::program("magnum-conductor")?,
+        };
+        self.launched_as(name, launch, change).await
     }
 
     /// A conductor of the release before that takes requests.

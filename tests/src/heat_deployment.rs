@@ -39,6 +39,7 @@ impl HeatDeployment {
     pub async fn on(database: TestDatabase) -> Result<Self> {
         let cloud = HeatCloud::shared().await?;
         let mut deployment = Deployment::on(database, rabbitmq::vhost().await?).await?;
+        deployment.give_conductors_processors();
         deployment.set("drivers", "driver_path", adopted().await?.display());
         // A look asks Heat, which has the same processors.
         deployment.set("conductor", "status_poll_interval", 3);

@@ -64,6 +64,7 @@ impl PluginWorld {
     /// Starts the doubles, and has the deployment's conductors live in their world.
     pub async fn start(deployment: &mut Deployment) -> Result<Self> {
         let world = Self::open(&deployment.folder).await?;
+        deployment.give_conductors_processors();
         for (section, option, value) in world.options() {
             deployment.set(section, option, value);
         }

@@ -78,6 +78,11 @@ impl Launch {
         Ok(Self::command(program, behind_servers(&built(program)?)))
     }
 
+    /// The same with as much of the processors as servers have.
+    pub fn program_like_servers(program: &str) -> Result<Self> {
+        Ok(Self::command(program, Command::new(built(program)?)))
+    }
+
     /// A program of the release before, by name. An error when `tests/run` has not built it.
     pub fn of_the_release_before(program: &str) -> Result<Self> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
