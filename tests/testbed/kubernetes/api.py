@@ -38,6 +38,10 @@ _OF_KIND: dict[str, tuple[str, str]] = {
 }
 
 
+ANSWER_WITHIN_S = 60
+WATCHED_S = 50
+
+
 class ApiError(Exception):
     """An answer that is no success."""
 
@@ -79,7 +83,7 @@ class Server:
         else:
             trust.load_cert_chain(user["client-certificate"], user["client-key"])
         address = urlsplit(cluster["server"])
-        self._connection = http.client.HTTPSConnection(address.hostname or "", address.port, timeout=60, context=trust)
+        self._connection = http.client.HTTPSConnection(address.hostname or "", address.port, timeout=ANSWER_WITHIN_S, context=trust)
 
     def request(self, method: str, place: str, body: Any = None, query: str = "") -> Any:
         """The answer to a request; a body of PATCH is a JSON merge patch."""
@@ -118,6 +122,20 @@ class Server:
         items: list[Object] = self.request("GET", collection(kind, namespace), query=query)["items"]
         # The items of a list do not say what they are.
         return [{"apiVersion": version_of(kind), "kind": kind, **one} for one in items]
+
+    def wait_for(self, kind: str) -> None:
+        """Returns when there is an object of a kind in some namespace, or after a while."""
+        place = f"{collection(kind)}?watch=true&timeoutSeconds={WATCHED_S}"
+        try:
+            self._connection.request("GET", place, headers=self._headers)
+            # What is there already comes first.
+            self._connection.getresponse().readline()
+        except http.client.HTTPException:
+            # The server has ended in the middle of it: whoever waits looks again.
+            pass
+        finally:
+            # The rest of the answer is not waited for.
+            self._connection.close()
 
     def create(self, thing: Object) -> Object:
         """Makes an object."""

@@ -130,6 +130,10 @@ def main(kubeconfig: str) -> None:
     while True:
         try:
             fleet = Fleet(server)
+            if not any(fleet.objects.values()):
+                # Round after round would keep the API server busy for hours. Whatever there is comes with a cluster.
+                server.wait_for("Cluster")
+                continue
         except (ApiError, OSError) as error:
             print(f"no list: {error}", file=sys.stderr, flush=True)
             time.sleep(ROUND)
