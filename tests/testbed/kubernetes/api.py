@@ -37,7 +37,6 @@ _OF_KIND: dict[str, tuple[str, str]] = {
     "Manifests": ("addons.stackhpc.com/v1alpha1", "manifests"),
 }
 
-
 ANSWER_WITHIN_S = 60
 WATCHED_S = 50
 
@@ -128,14 +127,14 @@ class Server:
         place = f"{collection(kind)}?watch=true&timeoutSeconds={WATCHED_S}"
         try:
             self._connection.request("GET", place, headers=self._headers)
+            reply = self._connection.getresponse()
             # What is there already comes first.
-            self._connection.getresponse().readline()
-        except http.client.HTTPException:
-            # The server has ended in the middle of it: whoever waits looks again.
-            pass
+            line = reply.readline()
         finally:
             # The rest of the answer is not waited for.
             self._connection.close()
+        if reply.status >= 300:
+            raise ApiError(reply.status, line.decode(errors="replace"))
 
     def create(self, thing: Object) -> Object:
         """Makes an object."""

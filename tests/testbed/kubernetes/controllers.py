@@ -8,6 +8,7 @@ provider, whose add-ons are deployed at once. A test has a node group fail by a 
 
 import sys
 import time
+from http.client import HTTPException
 
 import machines
 import topology
@@ -134,7 +135,7 @@ def main(kubeconfig: str) -> None:
                 # Round after round would keep the API server busy for hours. Whatever there is comes with a cluster.
                 server.wait_for("Cluster")
                 continue
-        except (ApiError, OSError) as error:
+        except (ApiError, OSError, HTTPException) as error:
             print(f"no list: {error}", file=sys.stderr, flush=True)
             time.sleep(ROUND)
             continue
@@ -142,7 +143,7 @@ def main(kubeconfig: str) -> None:
             for one in fleet.objects[kind]:
                 try:
                     reconcile(fleet, one)
-                except (ApiError, OSError) as error:
+                except (ApiError, OSError, HTTPException) as error:
                     # Somebody else was first, or deletes it: the next round sees what is there then.
                     print(f"{kind} {name_of(one)}: {error}", file=sys.stderr, flush=True)
         time.sleep(ROUND)
