@@ -12,7 +12,6 @@
 //! times, and a failing service is not taken for a missing image. Without Keystone (`[api] auth_strategy = noauth`)
 //! there is no cloud to ask: images come from `[api] image_catalog_file`, and the rest is taken as it is.
 
-mod endpoints;
 mod error;
 mod findings;
 mod flavors;
@@ -32,9 +31,8 @@ use std::time::Duration;
 
 use magnum_common::context::RequestContext;
 use magnum_config::{AuthStrategy, Settings};
-use magnum_openstack::{Connection, ServiceError, Trust};
+use magnum_openstack::{Connection, Endpoints, ServiceError, Trust};
 
-pub use endpoints::Service;
 pub use error::CloudError;
 pub use findings::Findings;
 pub use flavors::Flavor;
@@ -42,7 +40,6 @@ pub use inquiry::Inquiry;
 pub use named::Named;
 
 use crate::image_catalog::FileCatalog;
-use endpoints::Endpoints;
 
 /// What is asked, for as long as the process runs.
 pub struct Cloud {

@@ -6,8 +6,8 @@ use axum::http::StatusCode;
 use magnum_common::error::Fault;
 use magnum_openstack::ServiceError;
 
-use super::endpoints::Service;
 use crate::image_catalog::CatalogError;
+use magnum_openstack::Service;
 
 /// Why a look-up has no result. [`crate::faults`] says what a client gets for it.
 ///

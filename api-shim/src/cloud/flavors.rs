@@ -7,9 +7,9 @@ use magnum_common::error::{Exception, Fault};
 use serde_json::Value;
 
 use super::Services;
-use super::endpoints::Service;
 use super::error::CloudError;
 use super::inquiry::{Inquiry, LookupResponse, NO_LIST, bad_response, items, part};
+use magnum_openstack::Service;
 
 /// More pages than this are no list that ends.
 const PAGES: usize = 1000;

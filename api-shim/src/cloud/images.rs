@@ -8,11 +8,11 @@ use magnum_common::model::StringMap;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::endpoints::Service;
 use super::error::CloudError;
 use super::inquiry::{Inquiry, LookupResponse, NO_LIST, bad_response, items};
 use super::{Services, Source};
 use crate::image_catalog::{self, Image};
+use magnum_openstack::Service;
 
 /// The properties that decide about drivers.
 const PROPERTIES: [&str; 3] = ["magnum_driver", "magnum_distro", "os_distro"];

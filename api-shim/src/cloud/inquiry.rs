@@ -14,10 +14,10 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::endpoints::Service;
 use super::error::CloudError;
 use super::{Services, Source};
 use crate::metric_definitions;
+use magnum_openstack::Service;
 
 /// A connection that breaks within this time is most likely a kept one that the service had closed: the question is
 /// put once more, over a new one.

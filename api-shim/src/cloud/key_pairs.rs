@@ -2,9 +2,9 @@
 
 use magnum_common::error::{Exception, Fault};
 
-use super::endpoints::Service;
 use super::error::CloudError;
 use super::inquiry::{Inquiry, LookupResponse, part};
+use magnum_openstack::Service;
 
 impl Inquiry {
     /// Whether the caller has a key pair of that name.

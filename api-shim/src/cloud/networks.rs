@@ -5,9 +5,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::Services;
-use super::endpoints::Service;
 use super::error::CloudError;
 use super::inquiry::{Inquiry, LookupResponse, NO_LIST, bad_response, items};
+use magnum_openstack::Service;
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use magnum_common::error::{Exception, Fault};
 use magnum_common::model::StringMap;
 use serde_json::Value;
 
-use super::endpoints::Service;
 use super::error::CloudError;
 use super::inquiry::Inquiry;
+use magnum_openstack::Service;
 
 /// The labels that name one. An empty one means Cinder's own choice.
 pub(super) const LABELS: [&str; 3] = ["boot_volume_type", "docker_volume_type", "etcd_volume_type"];

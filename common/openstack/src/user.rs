@@ -4,9 +4,10 @@ use hyper::header::ACCEPT;
 use hyper::{Method, Request};
 use serde_json::Value;
 
+use super::catalog::base;
 use super::reply::take;
 use super::session::KEYSTONE;
-use super::{Access, Reply, ServiceError, ServiceRequest, Session};
+use super::{Access, Endpoint, Reply, ServiceError, ServiceRequest, Session};
 use magnum_common::secret::Secret;
 
 /// A user's token with the catalog that belongs to it: endpoints may have the user's project in their path.
@@ -43,6 +44,14 @@ impl Session {
 }
 
 impl UserSession<'_> {
+    /// Where the user's catalog has a service.
+    ///
+    /// # Errors
+    /// It does not have it.
+    pub fn address(&self, endpoint: &Endpoint) -> Result<String, ServiceError> {
+        base(&self.catalog, endpoint)
+    }
+
     /// Sends a request to a service. As [`Session::request`], but a token that is refused stays refused.
     ///
     /// # Errors

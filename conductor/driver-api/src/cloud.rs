@@ -5,19 +5,25 @@ use std::sync::Arc;
 use magnum_common::context::RequestContext;
 use magnum_common::secret::Secret;
 use magnum_config::Settings;
-use magnum_openstack::{Credentials, ServiceError, Session, UserSession};
+use magnum_openstack::{Credentials, Endpoints, ServiceError, Session, UserSession};
 
 use crate::{DriverError, Reason};
 
 /// The way to OpenStack services. Cheap to clone; connects when it is used.
 #[derive(Clone)]
-pub struct Cloud(Result<Arc<Session>, ServiceError>);
+pub struct Cloud {
+    session: Result<Arc<Session>, ServiceError>,
+    endpoints: Arc<Endpoints>,
+}
 
 impl Cloud {
     /// With the service user and the Keystone of these settings. What is missing in them is told by the first use: a
     /// conductor whose drivers need no cloud runs without.
     pub fn new(settings: &Settings) -> Self {
-        Self(Credentials::new(settings).and_then(Session::new).map(Arc::new))
+        Self {
+            session: Credentials::new(settings).and_then(Session::new).map(Arc::new),
+            endpoints: Arc::new(Endpoints::new(settings)),
+        }
     }
 
     /// As the service user.
@@ -25,7 +31,12 @@ impl Cloud {
     /// # Errors
     /// Names the option that is missing or cannot be used.
     pub fn service(&self) -> Result<&Session, ServiceError> {
-        self.0.as_deref().map_err(Clone::clone)
+        self.session.as_deref().map_err(Clone::clone)
+    }
+
+    /// How services are found in a catalog.
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
     }
 
     /// As the user who asked: with the token of the call's context, and the catalog that belongs to it.

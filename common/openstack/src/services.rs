@@ -1,9 +1,10 @@
-//! Which services are asked, and how each is found in a catalog.
+//! The services that clusters are made of, and how each is found in a catalog.
 
 use magnum_config::Settings;
-use magnum_openstack::{Endpoint, Root};
 
-/// A service that requests are checked with.
+use super::{Endpoint, Root};
+
+/// A service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Service {
     /// Identity.
@@ -26,7 +27,7 @@ impl std::fmt::Display for Service {
 
 impl Service {
     /// What people call it.
-    pub(super) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Keystone => "Keystone",
             Self::Glance => "Glance",
@@ -37,8 +38,9 @@ impl Service {
     }
 }
 
-/// How each of them is found.
-pub(super) struct Endpoints {
+/// How each of them is found: by the options of its section.
+#[derive(Debug, Clone)]
+pub struct Endpoints {
     keystone: Endpoint,
     glance: Endpoint,
     nova: Endpoint,
@@ -47,7 +49,8 @@ pub(super) struct Endpoints {
 }
 
 impl Endpoints {
-    pub(super) fn new(settings: &Settings) -> Self {
+    /// By these settings.
+    pub fn new(settings: &Settings) -> Self {
         macro_rules! endpoint {
             ($service:ident, $kinds:expr, $section:ident, $root:expr) => {
                 Endpoint::new(
@@ -83,7 +86,8 @@ impl Endpoints {
         }
     }
 
-    pub(super) fn of(&self, service: Service) -> &Endpoint {
+    /// How to find this one.
+    pub fn of(&self, service: Service) -> &Endpoint {
         match service {
             Service::Keystone => &self.keystone,
             Service::Glance => &self.glance,
