@@ -82,7 +82,7 @@ pub struct Given {
     /// A transport, which outlives the conductor.
     pub transport: Option<Arc<dyn Transport>>,
     /// How to start guards; by default this program itself, which must know
-    /// [`magnum_engine_exec::guard::SUB_COMMAND`].
+    /// [`magnum_engine_process::guard::SUB_COMMAND`].
     pub guard: Option<GuardProgram>,
 }
 

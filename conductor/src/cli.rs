@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use magnum_common::error::with_causes;
 use magnum_config::{ConfigArgs, Settings};
-use magnum_engine_exec::guard::{self, GuardArgs};
+use magnum_engine_process::guard::{self, GuardArgs};
 use magnum_service::end_process;
 use magnum_telemetry as telemetry;
 

@@ -39,7 +39,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use magnum_api_shim::cli as api;
 use magnum_conductor::cli;
-use magnum_engine_exec::guard::{self, GuardArgs};
+use magnum_engine_process::guard::{self, GuardArgs};
 
 use crate::mariadb::Mariadb;
 use crate::rabbitmq::Rabbitmq;

@@ -15,7 +15,7 @@ use std::process::{ExitCode, Stdio};
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use magnum_common::error::with_causes;
-use magnum_engine_exec::guard::{self, GuardArgs};
+use magnum_engine_process::guard::{self, GuardArgs};
 use magnum_service::{Asked, Signals};
 
 use crate::service::Service;

@@ -47,7 +47,7 @@ pub(super) const MAY_LIST: &[(&str, &[&str])] = &[
             "magnum-telemetry",
         ],
     ),
-    ("conductor/engines/process", &[]),
+    ("conductor/engines/process", &["magnum-driver-api"]),
     (
         "conductor/engines/python",
         &[
@@ -100,6 +100,7 @@ const BELOW_THE_CONDUCTOR: &[&str] = &[
     "magnum-driver-api",
     "magnum-drivers",
     "magnum-engine-exec",
+    "magnum-engine-process",
     "magnum-engine-python",
     "magnum-objects",
     "magnum-openstack",

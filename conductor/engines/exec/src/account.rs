@@ -6,13 +6,12 @@
 //!
 //! Only root can give a process to another user without leaving it the right to do the same.
 
-use std::ffi::CString;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use magnum_drivers::Problem;
-use nix::unistd::{Uid, User, geteuid, initgroups, setgid, setuid};
+use nix::unistd::{Uid, User, geteuid};
 
 /// A user that programs run as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,21 +58,6 @@ impl Account {
 
 fn refusal(name: &str, why: &str) -> Problem {
     Problem::of_folder(format!("run_as = \"{name}\" in [exec] cannot be done: {why}"))
-}
-
-/// Turns this process into a user, for good. To be called before there are threads.
-///
-/// # Errors
-/// Why not, in words.
-pub(crate) fn become_user(name: &str) -> Result<(), String> {
-    let failed = |why: &dyn std::fmt::Display| format!("cannot become the user {name}: {why}");
-    let user = User::from_name(name).map_err(|error| failed(&error))?;
-    let user = user.ok_or_else(|| failed(&"there is none"))?;
-    let called = CString::new(name).map_err(|error| failed(&error))?;
-    initgroups(&called, user.gid)
-        .and_then(|()| setgid(user.gid))
-        .and_then(|()| setuid(user.uid))
-        .map_err(|error| failed(&error))
 }
 
 #[cfg(test)]

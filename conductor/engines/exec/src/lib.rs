@@ -4,7 +4,7 @@
 //! error to the log. Docs/drivers.md describes the protocol for authors.
 //!
 //! * At most one process tree per call, and none after the call has returned, was cancelled or dropped, or after
-//!   this process died: see [`guard`].
+//!   this process died: see [`magnum_engine_process::guard`].
 //! * The environment is `PATH`, what the manifest lists, six `MAGNUM_…` variables at most, and the trace as
 //!   `TRACEPARENT` and `TRACESTATE`; tokens travel in the request only, and are masked of everything that the
 //!   program says.
@@ -18,11 +18,9 @@ mod account;
 mod api;
 mod api_servers;
 mod ca_files;
-pub mod guard;
 mod monitor;
 mod options;
 mod outcome;
-mod process;
 mod protocol;
 mod scale;
 mod transcript;
@@ -43,7 +41,7 @@ use magnum_driver_api::{
     ProgressSink, RandomSource, Reason, Shrinking, Task, UtilisationObservation,
 };
 use magnum_drivers::{DriverInfo, EngineSpec, ExecSpec, HealthSource, Problem};
-use magnum_engine_process::{GuardTiming, Secrets};
+use magnum_engine_process::{End, GuardTiming, Run, Secrets};
 use magnum_telemetry::field;
 use magnum_telemetry::trace::{self, TraceContext};
 use serde_json::{Map, Value};
@@ -53,7 +51,6 @@ use self::account::Account;
 use self::ca_files::CaFiles;
 use self::options::ExecSection;
 use self::outcome::Ended;
-use self::process::Run;
 use self::protocol::FromResult;
 use self::transcript::Transcript;
 
@@ -242,7 +239,7 @@ impl ExecDriver {
                 format!("cannot start a guard for {}: {error}", self.who),
             ))
         })?;
-        let is_success = end == process::End::Exited(0);
+        let is_success = end == End::Exited(0);
         let checked = Ended {
             end: &end,
             who: &self.who,
@@ -305,7 +302,7 @@ impl ExecDriver {
 
     fn without_result<T>(&self, transcript: &Transcript<'_, T>) -> DriverError {
         Ended {
-            end: &process::End::Exited(0),
+            end: &End::Exited(0),
             who: &self.who,
             last_stderr_line: transcript.stderr.last_line(),
             limit: self.spec.timeout,
@@ -325,6 +322,7 @@ impl ExecDriver {
             guard: &self.guard,
             timing: self.timing,
             program: &self.program,
+            arguments: &[],
             directory: &self.directory,
             user: self.account.as_ref().map(|account| account.name.as_str()),
             environment,

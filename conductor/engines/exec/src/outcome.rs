@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use magnum_driver_api::{DriverError, Reason};
-
-use super::guard::{CANNOT_START, REFUSED};
-use super::process::{End, MAX_OUTPUT};
+use magnum_engine_process::guard::{CANNOT_START, REFUSED};
+use magnum_engine_process::{End, MAX_OUTPUT};
 
 /// EX_TEMPFAIL of sysexits.h: try again later.
 pub const TRY_AGAIN: i32 = 75;

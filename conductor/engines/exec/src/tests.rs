@@ -23,6 +23,7 @@ use magnum_driver_api::{
 };
 
 mod api;
+mod guard_of_tests;
 mod run_as;
 
 /// The token of the user who asks.
@@ -82,7 +83,7 @@ fn driver_in(folder: &Path, body: &str, limit: Duration, grace: Duration) -> Exe
             manifest,
         },
         services: EngineServices {
-            guard: guard::tests::program(),
+            guard: guard_of_tests::program(),
             lease: Duration::from_secs(60),
             options: EngineOptions::new(&configured(folder)),
             cloud: Cloud::new(&Settings::default()),
@@ -474,11 +475,11 @@ async fn guard_stops_the_program_of_a_dead_conductor() {
 }
 
 async fn by_hand(it: &Script, silence: Duration) -> tokio::process::Child {
-    let program = guard::tests::program();
+    let program = guard_of_tests::program();
     let mut child = tokio::process::Command::new(program.program)
         .args(program.arguments)
         .args([
-            guard::SUB_COMMAND,
+            magnum_engine_process::guard::SUB_COMMAND,
             "--silence-ms",
             &silence.as_millis().to_string(),
             "--grace-ms",

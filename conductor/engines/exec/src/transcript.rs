@@ -2,10 +2,9 @@
 
 use magnum_common::ids::ClusterUuid;
 use magnum_driver_api::{DriverError, Progress, ProgressSink};
-use magnum_engine_process::{Level, Secrets, StderrLog};
+use magnum_engine_process::{Level, Listener, Secrets, StderrLog};
 
 use super::outcome::quote;
-use super::process::Listener;
 use super::protocol::{FromResult, OutputLine};
 
 /// What a program has written so far.

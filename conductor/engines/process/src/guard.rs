@@ -13,25 +13,23 @@
 //! | the program's end | ends with the same code (128 + n for a signal) |
 //!
 //! Stopping is SIGTERM, the grace, then SIGKILL to the whole group, the guard included. Silence plus grace is
-//! shorter than what is left of a lease when its owner stops renewing ([`magnum_engine_process::GuardTiming`]), so the group is
+//! shorter than what is left of a lease when its owner stops renewing ([`crate::GuardTiming`]), so the group is
 //! dead before the operation can have another owner. Not covered: a program that leaves its group (`setsid`) on
 //! purpose, and a guard that is itself killed together with the conductor but without its group.
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::AsFd;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::{getpgrp, getpid};
+use nix::unistd::{User, getpgrp, getpid, initgroups, setgid, setuid};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
-
-use super::account::become_user;
 
 /// The sub-command by which a program becomes a guard.
 pub const SUB_COMMAND: &str = "exec-guard";
@@ -64,6 +62,18 @@ pub fn run(args: &GuardArgs, stdout: Stdio) -> u8 {
         Err(error) => return refuse(&format!("cannot start: {error}")),
     };
     runtime.block_on(watch(args, stdout))
+}
+
+/// Turns this process into a user, for good. To be called before there are threads.
+fn become_user(name: &str) -> Result<(), String> {
+    let failed = |why: &dyn std::fmt::Display| format!("cannot become the user {name}: {why}");
+    let user = User::from_name(name).map_err(|error| failed(&error))?;
+    let user = user.ok_or_else(|| failed(&"there is none"))?;
+    let called = CString::new(name).map_err(|error| failed(&error))?;
+    initgroups(&called, user.gid)
+        .and_then(|()| setgid(user.gid))
+        .and_then(|()| setuid(user.uid))
+        .map_err(|error| failed(&error))
 }
 
 async fn watch(args: &GuardArgs, stdout: Stdio) -> u8 {
@@ -182,44 +192,4 @@ const FAILURE: u8 = 1;
 fn refuse(reason: &str) -> u8 {
     eprintln!("{REFUSED}{reason}");
     CANNOT_START
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use magnum_driver_api::GuardProgram;
-
-    use super::*;
-
-    /// A guard for tests: this test binary again, since the programs are not built when unit tests run. libtest
-    /// prints to standard output, so the program's output goes through descriptor 3.
-    pub(crate) fn program() -> GuardProgram {
-        let script = r#"tests=$1; shift; GUARD_ARGS=$(printf '%s\n' "$@") exec "$tests" --exact --nocapture guard::tests::stands_in_for_the_guards_program 3>&1 >/dev/null"#;
-        GuardProgram {
-            program: "/bin/sh".into(),
-            arguments: ["-c", script, "sh"]
-                .iter()
-                .map(OsString::from)
-                .chain([std::env::current_exe().unwrap().into_os_string()])
-                .collect(),
-        }
-    }
-
-    #[derive(clap::Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: GuardArgs,
-    }
-
-    #[test]
-    fn stands_in_for_the_guards_program() {
-        let Ok(arguments) = std::env::var("GUARD_ARGS") else {
-            return;
-        };
-        let line = <Line as clap::Parser>::parse_from(arguments.lines());
-        let stdout = std::fs::OpenOptions::new()
-            .write(true)
-            .open("/proc/self/fd/3")
-            .unwrap();
-        std::process::exit(i32::from(run(&line.args, stdout.into())));
-    }
 }

@@ -1,8 +1,7 @@
 //! One run of a driver's program: started under a guard, fed, listened to, and gone when this returns.
 //!
 //! Guarantees: when [`Run::listen`] returns, or its future is dropped, no process of the program's group is
-//! left; at most [`MAX_OUTPUT`] bytes of its output are taken and at most [`magnum_engine_process::MAX_LOGGED`] lines of its standard
-//! error reach the log. Not guaranteed: anything about processes that left the group by `setsid`.
+//! left; at most [`MAX_OUTPUT`] bytes of its output are taken. Not guaranteed: anything about processes that left the group by `setsid`.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,7 +10,6 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use magnum_driver_api::GuardProgram;
-use magnum_engine_process::{GuardTiming, Lines, MAX_ERROR_LINE, TooMuch};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -21,6 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::guard::{SIGNAL_BASE, SUB_COMMAND};
+use super::{GuardTiming, Lines, MAX_ERROR_LINE, TooMuch};
 
 /// Bytes a program may print in one call.
 pub const MAX_OUTPUT: usize = 16 << 20;
@@ -37,13 +36,15 @@ pub struct Run<'a> {
     pub timing: GuardTiming,
     /// The program.
     pub program: &'a Path,
-    /// Its working directory: the driver's folder.
+    /// Its arguments.
+    pub arguments: &'a [OsString],
+    /// Its working directory.
     pub directory: &'a Path,
     /// The user that it runs as, if it is another one.
     pub user: Option<&'a str>,
     /// Its whole environment.
     pub environment: Vec<(String, OsString)>,
-    /// Its standard input.
+    /// Its standard input: one line.
     pub request: Value,
     /// How long it may take.
     pub limit: Duration,
@@ -159,6 +160,7 @@ impl Run<'_> {
             .args(self.user.into_iter().flat_map(|user| ["--user", user]))
             .arg("--")
             .arg(self.program)
+            .args(self.arguments)
             .current_dir(self.directory)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
