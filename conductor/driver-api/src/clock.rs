@@ -56,6 +56,17 @@ impl RandomSource {
         let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner).random();
         uuid::Builder::from_random_bytes(bytes).into_uuid()
     }
+
+    /// So many random digits of base 16, at most twelve, for part of a name.
+    pub fn digits(&self, count: usize) -> String {
+        // The first twelve of a uuid are random in version 4.
+        self.uuid()
+            .simple()
+            .to_string()
+            .chars()
+            .take(count.min(12))
+            .collect()
+    }
 }
 
 impl Default for RandomSource {

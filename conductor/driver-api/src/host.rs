@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use magnum_config::{Declared, Section, Settings};
+use magnum_config::{CinderSection, Declared, DriversSection, Section, Settings};
 use magnum_drivers::{DriverFolder, Problem};
 
 use crate::{Clock, Cloud, ClusterCertificates, ClusterTrusts, RandomSource};
@@ -91,6 +91,16 @@ impl EngineOptions {
                 .map(|problem| Problem::of_folder(problem.to_string()))
                 .collect()),
         }
+    }
+
+    /// `[cinder]`
+    pub fn cinder(&self) -> &CinderSection {
+        &self.0.cinder
+    }
+
+    /// `[drivers]`
+    pub fn drivers(&self) -> &DriversSection {
+        &self.0.drivers
     }
 
     /// The files of `magnum.conf`, in the order in which they were read: later ones win.

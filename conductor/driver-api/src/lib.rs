@@ -30,7 +30,7 @@ mod utilisation;
 
 pub use api::{ApiCall, ApiReply, ApiStatus};
 pub use call::DriverCall;
-pub use certificates::{CaMaterial, ClusterCertificates, NoCertificates};
+pub use certificates::{Authorities, CaMaterial, ClusterCertificates, KeyPair, NoCertificates};
 pub use clock::{Clock, RandomSource};
 pub use cloud::Cloud;
 pub use driver::Driver;

@@ -121,6 +121,7 @@ pub fn check(report: &DriverReport) -> Result<(), LimitError> {
     let cluster = &report.cluster;
     for (name, value) in [
         ("stack_id", &cluster.stack_id),
+        ("user_id", &cluster.user_id),
         ("api_address", &cluster.api_address),
         ("coe_version", &cluster.coe_version),
         ("container_version", &cluster.container_version),

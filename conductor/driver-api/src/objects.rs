@@ -8,6 +8,8 @@ use magnum_common::context::RequestContext;
 use magnum_common::error::Fault;
 use serde_json::{Map, Value};
 
+use crate::{DriverError, DriverReport, Reason};
+
 /// A method of an object, or of its class, in the form of the objects RPC (rpc-wire.md).
 #[derive(Debug, Clone)]
 pub struct ObjectCall {
@@ -47,6 +49,16 @@ pub enum ObjectError {
     Revoked(String),
 }
 
+/// A call that may not write any more is over; what a driver wanted to write and must not is its mistake.
+impl From<ObjectError> for DriverError {
+    fn from(error: ObjectError) -> Self {
+        match error {
+            ObjectError::Revoked(_) => Self::Cancelled,
+            ObjectError::Raised(fault) => Self::Permanent(Reason::open(fault.to_string())),
+        }
+    }
+}
+
 /// The rows of one cluster, as the operation or the look that a driver's call belongs to may read and write them.
 ///
 /// * Every write is one transaction that compares the right to it: the lease of the operation or of the look.
@@ -60,6 +72,13 @@ pub trait ClusterObjects: Send + Sync {
     /// # Errors
     /// See [`ObjectError`]. During an outage of the database it waits for as long as the right to write lasts.
     async fn call(&self, call: ObjectCall) -> Result<Value, ObjectError>;
+
+    /// Writes what a driver has to find again if its call is repeated, such as the name of something that it is about to make. The
+    /// cluster's status and its reason are not written: see above.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    async fn save(&self, changes: DriverReport) -> Result<(), ObjectError>;
 }
 
 /// Where a driver has no objects: every method is refused.
@@ -73,6 +92,10 @@ impl ClusterObjects for NoObjects {
             "there are no rows to carry out {} on",
             call.method
         )))
+    }
+
+    async fn save(&self, _changes: DriverReport) -> Result<(), ObjectError> {
+        Err(ObjectError::Revoked("there are no rows to write".to_owned()))
     }
 }
 
@@ -92,6 +115,14 @@ impl SharedObjects {
     /// As there.
     pub async fn call(&self, call: ObjectCall) -> Result<Value, ObjectError> {
         self.0.call(call).await
+    }
+
+    /// Writes fields now: see [`ClusterObjects::save`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn save(&self, changes: DriverReport) -> Result<(), ObjectError> {
+        self.0.save(changes).await
     }
 }
 

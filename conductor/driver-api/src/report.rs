@@ -20,6 +20,7 @@ pub struct ClusterChanges {
     pub status: Option<ClusterStatus>,
     pub status_reason: Option<String>,
     pub stack_id: Option<String>,
+    pub user_id: Option<String>,
     pub api_address: Option<String>,
     pub coe_version: Option<String>,
     pub container_version: Option<String>,
@@ -93,6 +94,7 @@ impl ClusterChanges {
         cluster.health_status = changes.health_status.or(cluster.health_status);
         set(&mut cluster.status_reason, changes.status_reason);
         set(&mut cluster.stack_id, changes.stack_id);
+        set(&mut cluster.user_id, changes.user_id);
         set(&mut cluster.api_address, changes.api_address);
         set(&mut cluster.coe_version, changes.coe_version);
         set(&mut cluster.container_version, changes.container_version);

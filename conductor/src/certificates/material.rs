@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use magnum_common::model::Cluster;
 use magnum_common::secret::Secret;
-use magnum_driver_api::{CaMaterial, ClusterCertificates, DriverError};
+use magnum_driver_api::{Authorities, CaMaterial, ClusterCertificates, DriverError, KeyPair, Reason};
 use moka::future::Cache;
 
 use magnum_x509::{CertificateFormatError, key};
@@ -54,17 +54,51 @@ impl ClusterCertificates for Certificates {
         let material = self.inner.opened.0.try_get_with(references, opening).await;
         material.map(Some).map_err(|error| error.as_ref().clone())
     }
+
+    async fn authorities(&self, cluster: &Cluster) -> Result<Authorities, DriverError> {
+        let of = async |reference: &Option<String>, what: &str| match reference {
+            Some(reference) => self
+                .key_pair(reference)
+                .await
+                .map_err(|error| DriverError::of(error.class(), error.reason())),
+            None => {
+                let missing = format!("the cluster has no certificate for {what}");
+                Err(DriverError::Permanent(Reason::open(missing)))
+            }
+        };
+        let (kubernetes, etcd, front_proxy, client) = tokio::try_join!(
+            of(&cluster.ca_cert_ref, "its API"),
+            of(&cluster.etcd_ca_cert_ref, "etcd"),
+            of(&cluster.front_proxy_ca_cert_ref, "its front proxy"),
+            of(&cluster.magnum_cert_ref, "the conductor"),
+        )?;
+        Ok(Authorities {
+            kubernetes,
+            etcd,
+            front_proxy,
+            client,
+        })
+    }
 }
 
 impl Certificates {
     async fn read(&self, ca: &str, client: &str) -> Result<CaMaterial, DriverError> {
-        let (ca, (client, key)) = tokio::try_join!(self.ca(ca), async {
-            let pair = self.in_time(self.manager().get(client)).await?;
-            let key = self.opened(pair.private_key, pair.passphrase).await?;
-            Ok::<_, CertificateError>((pair.certificate, key))
+        let (ca, client) = tokio::try_join!(self.ca(ca), self.key_pair(client))
+            .map_err(|error| DriverError::of(error.class(), error.reason()))?;
+        Ok(CaMaterial {
+            ca,
+            client: client.certificate,
+            key: client.key,
         })
-        .map_err(|error| DriverError::of(error.class(), error.reason()))?;
-        Ok(CaMaterial { ca, client, key })
+    }
+
+    async fn key_pair(&self, reference: &str) -> Result<KeyPair, CertificateError> {
+        let pair = self.in_time(self.manager().get(reference)).await?;
+        let key = self.opened(pair.private_key, pair.passphrase).await?;
+        Ok(KeyPair {
+            certificate: pair.certificate,
+            key,
+        })
     }
 
     /// The key without its passphrase.

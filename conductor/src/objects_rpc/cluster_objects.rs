@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use super::call::{Call, Method};
 use super::failure::Failure;
 use super::{ObjectsRpc, clusters, key_pairs, node_groups};
+use crate::store;
 
 /// Fields of a cluster that are a driver's report, not a write.
 const REPORTED: &[&str] = &["status", "status_reason"];
@@ -77,6 +78,15 @@ impl From<DbError> for Attempt {
     }
 }
 
+impl From<Denied> for Attempt {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::Revoked(why) => Self::Revoked(why),
+            Denied::Db(error) => error.into(),
+        }
+    }
+}
+
 impl Attempt {
     fn is_transient(&self) -> bool {
         matches!(self, Self::Failed(failure) if failure.is_transient())
@@ -109,13 +119,33 @@ impl OwnObjects {
         self.rpc
             .db
             .transaction(move |conn| {
-                right.hold(conn).map_err(|denied| match denied {
-                    Denied::Revoked(why) => Attempt::Revoked(why),
-                    Denied::Db(error) => error.into(),
-                })?;
+                right.hold(conn)?;
                 call.run_for_host(conn, &context).map_err(Attempt::Failed)
             })
             .await
+    }
+
+    /// Attempts something while the database is away, for as long as the right may last.
+    async fn while_it_may<T, F: Future<Output = Result<T, Attempt>>>(
+        &self,
+        attempt: impl FnMut() -> F,
+    ) -> Result<T, ObjectError> {
+        let policy = RetryPolicy {
+            initial: Duration::from_millis(50),
+            max_interval: Duration::from_secs(2),
+            multiplier: 2.0,
+            jitter: 0.25,
+        };
+        let is_retryable = |error: &Attempt, _: Retry| error.is_transient();
+        let over = self.over.cancelled();
+        match policy.retry_until(over, attempt, is_retryable).await {
+            Ok(result) => Ok(result),
+            Err(Attempt::Revoked(why)) => Err(ObjectError::Revoked(why)),
+            Err(failed) if failed.is_transient() => Err(ObjectError::Revoked(
+                "the database was away for as long as the lease could last".to_owned(),
+            )),
+            Err(Attempt::Failed(failure)) => Err(ObjectError::Raised(failure.into())),
+        }
     }
 
     /// Whether a driver may make this write at all.
@@ -161,25 +191,31 @@ impl ClusterObjects for OwnObjects {
             return Ok(json!([{"obj_what_changed": []}, null]));
         }
         let decoded = Arc::new(decoded);
-        let policy = RetryPolicy {
-            initial: Duration::from_millis(50),
-            max_interval: Duration::from_secs(2),
-            multiplier: 2.0,
-            jitter: 0.25,
-        };
-        let attempt = || self.attempt(&decoded, &call.context);
-        let is_retryable = |error: &Attempt, _: Retry| error.is_transient();
-        match policy
-            .retry_until(self.over.cancelled(), attempt, is_retryable)
-            .await
-        {
-            Ok(result) => self.rpc.opened(&decoded, result).map_err(ObjectError::Raised),
-            Err(Attempt::Revoked(why)) => Err(ObjectError::Revoked(why)),
-            Err(failed) if failed.is_transient() => Err(ObjectError::Revoked(
-                "the database was away for as long as the lease could last".to_owned(),
-            )),
-            Err(Attempt::Failed(failure)) => Err(ObjectError::Raised(failure.into())),
-        }
+        let result = self
+            .while_it_may(|| self.attempt(&decoded, &call.context))
+            .await?;
+        self.rpc.opened(&decoded, result).map_err(ObjectError::Raised)
+    }
+
+    async fn save(&self, changes: DriverReport) -> Result<(), ObjectError> {
+        within_limits(&changes).map_err(ObjectError::Raised)?;
+        let changes = Arc::new(changes);
+        self.while_it_may(|| {
+            let (right, cluster, changes) = (
+                Arc::clone(&self.right),
+                self.cluster.clone(),
+                Arc::clone(&changes),
+            );
+            self.rpc.db.transaction(move |conn| {
+                right.hold(conn)?;
+                store::clusters::apply(conn, &cluster, &changes.cluster)?;
+                for group in &changes.node_groups {
+                    store::node_groups::apply(conn, &cluster, group, true)?;
+                }
+                Ok::<_, Attempt>(())
+            })
+        })
+        .await
     }
 }
 

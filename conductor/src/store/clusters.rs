@@ -177,6 +177,7 @@ pub fn apply(conn: &mut AnyConnection, uuid: &ClusterUuid, changes: &ClusterChan
     let set = |change: &Option<String>| change.clone().map(Some);
     let columns = rows::ClusterChanges {
         stack_id: set(&changes.stack_id),
+        user_id: set(&changes.user_id),
         api_address: set(&changes.api_address),
         coe_version: set(&changes.coe_version),
         container_version: set(&changes.container_version),

@@ -344,6 +344,7 @@ impl From<ReportLine> for DriverReport {
                 status: cluster.status,
                 status_reason: cluster.status_reason,
                 stack_id: cluster.stack_id,
+                user_id: None,
                 api_address: cluster.api_address,
                 coe_version: cluster.coe_version,
                 container_version: cluster.container_version,

@@ -18,8 +18,8 @@ use tokio::time::{sleep, timeout};
 
 use super::*;
 use magnum_driver_api::{
-    CaMaterial, Clock, Cloud, EngineOptions, EngineServices, NoTrusts, Progress, ProgressSink, RandomSource,
-    Reason, Shared, SharedObjects, Task,
+    Authorities, CaMaterial, Clock, Cloud, EngineOptions, EngineServices, NoTrusts, Progress, ProgressSink,
+    RandomSource, Reason, Shared, SharedObjects, Task,
 };
 
 mod api;
@@ -53,6 +53,12 @@ impl ClusterCertificates for Store {
             client: "the-client".into(),
             key: Secret::new("the-key"),
         }))
+    }
+
+    async fn authorities(&self, _cluster: &Cluster) -> Result<Authorities, DriverError> {
+        Err(DriverError::NotSupported(
+            "no program gets the keys of authorities".into(),
+        ))
     }
 }
 
