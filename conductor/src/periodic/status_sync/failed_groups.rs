@@ -40,7 +40,7 @@ pub(super) fn awaited(
     let Ok(args) = Args::from_bytes(&operation.args) else {
         return Ok(None);
     };
-    let groups = node_groups::of(conn, cluster)?;
+    let groups = as_reported(node_groups::of(conn, cluster)?, report);
     let failed: Vec<&str> = if created {
         failed(&groups, |_| true)
     } else {
@@ -57,6 +57,17 @@ pub(super) fn awaited(
     waiting.cluster.status = None;
     waiting.cluster.status_reason = Some(reason(&failed));
     Ok(Some(waiting))
+}
+
+/// The groups as they will be: some drivers have written their statuses during the look, others have them in their report.
+fn as_reported(mut groups: Vec<NodeGroup>, report: &DriverReport) -> Vec<NodeGroup> {
+    for changes in &report.node_groups {
+        let group = groups.iter_mut().find(|group| group.uuid == changes.uuid);
+        if let (Some(group), Some(status)) = (group, changes.status) {
+            group.status = Some(status);
+        }
+    }
+    groups
 }
 
 /// The names of the groups that have failed, of those that the operation is about.
@@ -77,6 +88,8 @@ fn reason(failed: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use magnum_driver_api::NodeGroupChanges;
+
     use super::*;
 
     fn group(uuid: &str, name: &str, status: ClusterStatus) -> NodeGroup {
@@ -95,5 +108,26 @@ mod tests {
         assert_eq!(failed(&groups, |_| true), ["old", "new"]);
         assert_eq!(failed(&groups, |group| group.name == "new"), ["new"]);
         assert!(failed(&groups, |group| group.name == "fine").is_empty());
+    }
+
+    #[test]
+    fn a_group_that_the_report_fails_has_failed_and_one_that_it_heals_has_not() {
+        let groups = vec![
+            group("1", "ill", ClusterStatus::CreateInProgress),
+            group("2", "well", ClusterStatus::CreateFailed),
+            group("3", "other", ClusterStatus::UpdateFailed),
+        ];
+        let changed = |uuid: &str, status| NodeGroupChanges {
+            status: Some(status),
+            ..NodeGroupChanges::of(uuid.into())
+        };
+        let report = DriverReport {
+            node_groups: vec![
+                changed("1", ClusterStatus::CreateFailed),
+                changed("2", ClusterStatus::CreateComplete),
+            ],
+            ..DriverReport::default()
+        };
+        assert_eq!(failed(&as_reported(groups, &report), |_| true), ["ill", "other"]);
     }
 }
