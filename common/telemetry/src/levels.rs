@@ -19,19 +19,23 @@ const QUIET: &[(&str, LevelFilter)] = &[
     ("hyper", LevelFilter::INFO),
     ("hyper_util", LevelFilter::INFO),
     ("h2", LevelFilter::INFO),
+    ("kube_client", LevelFilter::OFF),
     ("reqwest", LevelFilter::INFO),
     ("rustls", LevelFilter::WARN),
+    ("tower", LevelFilter::INFO),
     ("tower_http", LevelFilter::INFO),
     ("r2d2", LevelFilter::WARN),
     ("mio", LevelFilter::INFO),
 ];
 
 /// Targets that print whole messages from this level on. Messages hold users' tokens, so no option lowers the
-/// level below: every frame is printed at TRACE, and a message that no queue takes as a warning.
+/// level below: every frame is printed at TRACE, and a message that no queue takes as a warning; so is an answer of a management
+/// cluster that is no JSON.
 const NEVER_MORE: &[(&str, LevelFilter)] = &[
     ("lapin", LevelFilter::DEBUG),
     ("amq_protocol", LevelFilter::DEBUG),
     ("async_rs", LevelFilter::DEBUG),
+    ("kube_client", LevelFilter::OFF),
     ("lapin::returned_messages", LevelFilter::OFF),
 ];
 
