@@ -12,6 +12,7 @@
 //! | `documents` | every command in a document works |
 //! | `doctor` | `magnum-conductor doctor` names what is stuck, why, and what to do |
 //! | `drivers` | `magnum-driver-manage`: a new driver, mistakes told by line, the list |
+//! | `management_cluster` | `magnum-driver-manage management-cluster check` says what one lacks |
 //! | `units` | systemd understands the units, and measures little exposure |
 //! | `status_command` | `magnum-status upgrade check` says what is broken |
 
@@ -20,6 +21,7 @@ mod config_dialect;
 mod doctor;
 mod documents;
 mod drivers;
+mod management_cluster;
 mod operations_list;
 mod queries;
 mod route;

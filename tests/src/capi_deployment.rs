@@ -1,5 +1,6 @@
-//! A deployment with a driver package for Cluster API, on the real management cluster, with a double of the cloud: our programs,
-//! which have adopted the package as an operator would, or Python's conductor in the package's own environment.
+//! A deployment with a driver for Cluster API, on the real management cluster, with a double of the cloud: our programs, which
+//! have adopted a package as an operator would, or have the driver of `deploy/drivers`; or Python's conductor in the package's own
+//! environment.
 
 use anyhow::{Context as _, Result};
 
@@ -8,24 +9,26 @@ use crate::deployment::{Api, Deployment, path_with_python};
 use crate::helm::Helm;
 use crate::management_cluster::ManagementCluster;
 use crate::openstack_command::OpenstackCommand;
-use crate::plugin_world::{PluginWorld, adopted, environment};
+use crate::plugin_world::{PluginWorld, adopted, environment, shipped};
 use crate::process::Program;
 use crate::python_magnum::PythonMagnum;
 
-/// A driver package; both have drivers for the same clusters, so a deployment has one of them.
+/// Where the driver of our conductors comes from. All have drivers for the same clusters, so a deployment has one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Package {
-    /// magnum-capi-helm.
+pub enum Origin {
+    /// The package magnum-capi-helm.
     CapiHelm,
-    /// magnum-cluster-api.
+    /// The package magnum-cluster-api.
     ClusterApi,
+    /// `deploy/drivers`: ours, for clusters as magnum-capi-helm has them. Python's conductor has that package.
+    Shipped,
 }
 
-impl Package {
+impl Origin {
     /// Where clusters of the double's tenants are in the management cluster.
     pub fn namespace(self) -> String {
         match self {
-            Self::CapiHelm => format!("magnum-{PROJECT}"),
+            Self::CapiHelm | Self::Shipped => format!("magnum-{PROJECT}"),
             Self::ClusterApi => NAMESPACE.to_owned(),
         }
     }
@@ -33,7 +36,7 @@ impl Package {
     /// Drivers of the other package for the same clusters.
     const fn disabled(self) -> &'static str {
         match self {
-            Self::CapiHelm => "k8s_cluster_api_ubuntu,k8s_cluster_api_flatcar",
+            Self::CapiHelm | Self::Shipped => "k8s_cluster_api_ubuntu,k8s_cluster_api_flatcar",
             Self::ClusterApi => "k8s_capi_helm_v1",
         }
     }
@@ -60,23 +63,27 @@ pub struct CapiDeployment {
 }
 
 impl CapiDeployment {
-    /// With the drivers of one package.
-    pub async fn new(package: Package) -> Result<Self> {
+    /// With the drivers of one origin.
+    pub async fn new(origin: Origin) -> Result<Self> {
         let mut deployment = Deployment::new(Backend::Mariadb).await?;
         let world = PluginWorld::start(&mut deployment).await?;
         let (management, helm) = (ManagementCluster::controlled().await?, Helm::new()?);
         management.namespace(NAMESPACE).await?;
-        let kubeconfig = match package {
-            Package::CapiHelm => management.kubeconfig_of("magnum-capi-helm").await?,
-            Package::ClusterApi => management.kubeconfig.clone(),
+        let kubeconfig = match origin {
+            Origin::CapiHelm | Origin::Shipped => management.kubeconfig_of("magnum-capi-helm").await?,
+            Origin::ClusterApi => management.kubeconfig.clone(),
         };
         let kubeconfig = kubeconfig.to_str().context("a path that is no text")?;
-        let drivers = adopted(&world).await?.display().to_string();
+        let drivers = match origin {
+            Origin::CapiHelm | Origin::ClusterApi => adopted(&world).await?.to_owned(),
+            Origin::Shipped => shipped(&deployment.folder)?,
+        };
+        let drivers = drivers.display().to_string();
         let runtime = deployment.folder.display().to_string();
         for (section, option, value) in [
             ("capi_helm", "kubeconfig_file", kubeconfig),
             ("drivers", "driver_path", &drivers),
-            ("drivers", "disabled_drivers", package.disabled()),
+            ("drivers", "disabled_drivers", origin.disabled()),
             ("python", "runtime_directory", &runtime),
             // Rounds are ten times as often.
             ("kubernetes", "health_polling_interval", "5"),

@@ -72,12 +72,17 @@ impl ManagementCluster {
     /// A file that names it and the account of a driver, with what `deploy/kubernetes` allows that and nothing else.
     pub async fn kubeconfig_of(&self, driver: &str) -> Result<PathBuf> {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/kubernetes");
-        let manifest = manifest.join(format!("{driver}.yaml"));
-        let own = run_dir()?.folder("management-cluster")?.join(driver);
+        self.kubeconfig_of_account(&manifest.join(format!("{driver}.yaml")))
+            .await
+    }
+
+    /// A file that names it and the service account in a manifest, which is made with all that is in there.
+    pub async fn kubeconfig_of_account(&self, manifest: &Path) -> Result<PathBuf> {
+        let own = run_dir()?.folder("management-cluster")?.join("kubeconfig");
         let account = Launch::command("account", Command::new(python()?))
             .args(["-B"])
             .args([testbed().join("account.py"), self.kubeconfig.clone()])
-            .args([&manifest, &own]);
+            .args([manifest, &own]);
         account.output().await?;
         Ok(own)
     }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::deployment::{Deployment, path_with_python};
+use crate::files::copy_folder;
 use crate::oslo_peer::{OsloPeer, python};
 use crate::process::{Launch, little_environment};
 use crate::run_dir::{base, run_dir};
@@ -239,6 +240,14 @@ impl PluginWorld {
         let answer = self.doubles.ask(request).await?;
         answer.with_context(|| format!("the doubles: {what}"))
     }
+}
+
+/// A folder of drivers with the one of `deploy/drivers` that has the name of a package's, in `folder`.
+pub fn shipped(folder: &Path) -> Result<PathBuf> {
+    let drivers = folder.join("drivers");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/drivers/k8s_capi_helm_v1");
+    copy_folder(&shipped, &drivers.join("k8s_capi_helm_v1"))?;
+    Ok(drivers)
 }
 
 /// The folders of the packages' drivers, adopted as an operator would: once for all tests of the process.

@@ -14,6 +14,11 @@ const CLIENT: &[&str] = &[
 
 /// Without a word: the file may be shared with Python processes, and nobody misses them here.
 pub(super) const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
+    // The labels of these names are read. The package declares options for them, too, and never reads their values.
+    (
+        "capi_helm_cluster_labels",
+        &["capi_helm_chart_version", "etcd_volume_size", "etcd_volume_type"],
+    ),
     (
         "oslo_policy",
         &[
@@ -223,6 +228,11 @@ pub(super) const MISSED: &[(&str, &str, &str)] = &[
         "there is no FIPS mode",
     ),
     ("oslo_messaging_rabbit", "fips_mode", "there is no FIPS mode"),
+    (
+        "capi_helm",
+        "api_resources",
+        "objects of Cluster API are read as v1beta1, as the package reads them where it is not told otherwise",
+    ),
 ];
 
 /// Whether nobody needs to hear of it.

@@ -53,7 +53,7 @@ fn print(text: &str) -> anyhow::Result<()> {
 }
 
 // The committed files have the sections of every engine, so a build without one of them cannot tell.
-#[cfg(all(test, feature = "python"))]
+#[cfg(all(test, feature = "cluster-api", feature = "python"))]
 mod tests {
     use std::fs;
     use std::path::Path;

@@ -11,6 +11,8 @@ mod adopt;
 mod announced;
 mod check;
 mod list;
+#[cfg(feature = "cluster-api")]
+mod management_cluster;
 mod scaffold;
 mod table;
 
@@ -19,6 +21,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use magnum_config::{ConfigArgs, Settings};
+use magnum_drivers::DriverFolder;
 
 /// Lists, makes and checks cluster drivers.
 ///
@@ -62,6 +65,10 @@ enum Command {
         into the environment, and no cloud is asked. Exit code 1 when a driver cannot be used."
     )]
     Adopt(adopt::AdoptArgs),
+    /// Looks at the management cluster of drivers for Cluster API
+    #[cfg(feature = "cluster-api")]
+    #[command(subcommand)]
+    ManagementCluster(management_cluster::Command),
 }
 
 #[derive(Debug, clap::Args)]
@@ -132,6 +139,8 @@ pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
             Some(settings) => adopt::adopt(&adopt, &settings, out, err).await,
             None => Ok(Outcome::Wrong),
         },
+        #[cfg(feature = "cluster-api")]
+        Command::ManagementCluster(command) => management_cluster::run(command, out, err).await,
         Command::ListDrivers(list) => {
             let Some(settings) = settings(&args.config, err)? else {
                 return Ok(Outcome::Wrong);
@@ -151,36 +160,50 @@ pub async fn run(args: Args, out: &mut dyn Write, err: &mut dyn Write) -> io::Re
     }
 }
 
-/// The folders, and of those that have one the Python environment.
+/// The folders, and what their engines need beside them: a Python environment, or a command and a kubeconfig.
 async fn checked(
     config: &ConfigArgs,
     dirs: &[PathBuf],
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<Outcome> {
-    #[cfg_attr(
-        not(feature = "python"),
-        expect(
-            unused_mut,
-            reason = "only packages can be wrong although their folders are good"
-        )
-    )]
     let (mut outcome, good) = check::check(dirs, out, err)?;
-    #[cfg(feature = "python")]
     for folder in &good {
-        if let magnum_drivers::EngineSpec::Python(spec) = &folder.manifest.engine {
-            let Some(settings) = settings(config, err)? else {
-                return Ok(Outcome::Wrong);
-            };
-            // Somebody who repairs the first wants to know of the others.
-            if !adopt::check(folder, spec, &settings, err).await? {
-                outcome = Outcome::Wrong;
-            }
+        // Somebody who repairs the first wants to know of the others.
+        if !has_what_it_needs(config, folder, err).await? {
+            outcome = Outcome::Wrong;
         }
     }
-    #[cfg(not(feature = "python"))]
-    let _ = (config, good);
     Ok(outcome)
+}
+
+async fn has_what_it_needs(
+    config: &ConfigArgs,
+    folder: &DriverFolder,
+    err: &mut dyn Write,
+) -> io::Result<bool> {
+    match &folder.manifest.engine {
+        #[cfg(feature = "python")]
+        magnum_drivers::EngineSpec::Python(spec) => match settings(config, err)? {
+            Some(settings) => adopt::check(folder, spec, &settings, err).await,
+            None => Ok(false),
+        },
+        #[cfg(feature = "cluster-api")]
+        magnum_drivers::EngineSpec::ClusterApi(_) => {
+            let Some(settings) = settings(config, err)? else {
+                return Ok(false);
+            };
+            let missing = magnum_engine_cluster_api::missing_here(&settings).await;
+            for one in &missing {
+                writeln!(err, "{}: {one}", folder.dir.display())?;
+            }
+            Ok(missing.is_empty())
+        }
+        _ => {
+            let _ = (config, err);
+            Ok(true)
+        }
+    }
 }
 
 /// The options; none when they cannot be read, which has been told then.

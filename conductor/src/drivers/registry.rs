@@ -111,6 +111,12 @@ const ENGINES: &[Engine] = &[
         sections: magnum_engine_exec::sections,
         new: |host| Ok(Arc::new(ExecDriver::new(host)?)),
     },
+    #[cfg(feature = "cluster-api")]
+    Engine {
+        name: "cluster-api",
+        sections: magnum_engine_cluster_api::sections,
+        new: |host| Ok(Arc::new(magnum_engine_cluster_api::CapiHelmDriver::new(host)?)),
+    },
     #[cfg(feature = "python")]
     Engine {
         name: "python",
@@ -120,7 +126,7 @@ const ENGINES: &[Engine] = &[
 ];
 
 /// Engines that this build could have: a feature switches each on.
-const FEATURES: &[&str] = &["python"];
+const FEATURES: &[&str] = &["cluster-api", "python"];
 
 /// The sections of `magnum.conf` that engines read.
 pub fn sections() -> Vec<Declared> {
@@ -311,7 +317,19 @@ mod tests {
     fn the_shipped_drivers_load() {
         let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/drivers");
         let loaded = Loaded::from_folders(&[shipped], &services());
-        assert_eq!(loaded.failed(), []);
-        assert_eq!(loaded.infos().names().collect::<Vec<_>>(), ["ansible", "disk"]);
+        let names: Vec<_> = loaded.infos().names().collect();
+        let reasons: Vec<_> = loaded.failed().iter().map(LoadError::reason).collect();
+        if cfg!(feature = "cluster-api") {
+            assert_eq!(names, ["ansible", "disk", "k8s_capi_helm_v1"]);
+            assert!(reasons.is_empty(), "{reasons:?}");
+        } else {
+            assert_eq!(names, ["ansible", "disk"]);
+            assert_eq!(
+                reasons,
+                [
+                    "the engine 'cluster-api' is not part of this build of the conductor: build it with the feature cluster-api"
+                ]
+            );
+        }
     }
 }

@@ -213,6 +213,22 @@ const HOW: &[(&str, How)] = &[
         As("magnum-driver-manage adopt --python /opt/magnum-capi-helm --driver k8s_capi_helm_v1"),
     ),
     (
+        "magnum-driver-manage management-cluster check --kubeconfig /etc/magnum/management-cluster",
+        AsWritten,
+    ),
+    // docs/cluster-api.md
+    (
+        "cp -r deploy/drivers/k8s_capi_helm_v1 /etc/magnum/drivers/",
+        AsWritten,
+    ),
+    (
+        "magnum-driver-manage check /etc/magnum/drivers/k8s_capi_helm_v1",
+        As(
+            "PATH=tests/testbed/kubernetes/bin:$PATH KUBECONFIG=/etc/magnum/management-cluster magnum-driver-manage check \
+             /etc/magnum/drivers/k8s_capi_helm_v1",
+        ),
+    ),
+    (
         "KUBECONFIG=/etc/magnum/kubeconfig magnum-driver-manage adopt --python /opt/magnum-cluster-api",
         As(
             "KUBECONFIG=/etc/magnum/kubeconfig magnum-driver-manage adopt --python /opt/magnum-cluster-api \
@@ -276,7 +292,11 @@ async fn work(document: &str) -> Result<()> {
         "docs/drivers.md" | "docs/python-drivers.md" => {
             session.shell("magnum-db-manage upgrade").await?;
             session.serve("magnum-conductor").await?;
+            if document == "docs/python-drivers.md" {
+                session.has_management_cluster().await?;
+            }
         }
+        "docs/cluster-api.md" => session.has_management_cluster().await?,
         _ => {}
     }
     for block in blocks_of(document)? {

@@ -1,5 +1,5 @@
-//! Tenants' clusters of the two driver packages for Cluster API, unchanged, under our API and conductor, by the commands of
-//! `openstack coe`: a real API server has them, with the real kinds; after each command what the client shows agrees with
+//! Tenants' clusters of the two driver packages for Cluster API, unchanged, and of our driver, under our API and conductor, by the
+//! commands of `openstack coe`: a real API server has them, with the real kinds; after each command what the client shows agrees with
 //! what is there, and in the end nothing is left of them anywhere.
 //!
 //! Not proven: what Cluster API's webhooks and rules in CEL would refuse, which this server does not have; what the real chart
@@ -10,7 +10,7 @@ mod interrupted;
 mod tenant;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_tests::capi_deployment::Package;
+use magnum_tests::capi_deployment::Origin;
 use serde_json::Value;
 use tenant::Tenant;
 
@@ -65,14 +65,24 @@ async fn change(tenant: &mut Tenant) -> Result<()> {
 
     let line = "nodegroup delete mine pool";
     let left = tenant.change(line, "UPDATE_COMPLETE").await?;
-    // The packages read it when they look at node groups. Their look after the upgrade may have come before the controllers.
+    // The drivers read it when they look at node groups. Their look after the upgrade may have come before the controllers.
     ensure!(left["coe_version"] == NEWER, "{left}");
     tenant.machines(NEWER, &machines[..2]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_makes_changes_and_deletes_a_cluster_of_magnum_capi_helm() -> Result<()> {
-    let mut tenant = Tenant::new(Package::CapiHelm).await?;
+    helm_release(Origin::CapiHelm).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_makes_changes_and_deletes_a_cluster_of_our_driver_with_helm() -> Result<()> {
+    helm_release(Origin::Shipped).await
+}
+
+/// The whole life of a cluster that is a release of helm.
+async fn helm_release(origin: Origin) -> Result<()> {
+    let mut tenant = Tenant::new(origin).await?;
     create(&mut tenant).await?;
     let (uuid, stack) = tenant.identity().await?;
     ensure!(stack.starts_with("mine-"), "{stack}");
@@ -89,7 +99,7 @@ async fn a_tenant_makes_changes_and_deletes_a_cluster_of_magnum_capi_helm() -> R
         "{release:?}"
     );
 
-    // The package fails the node group, and not the cluster: the operation waits for the node group to recover.
+    // The driver fails the node group, and not the cluster: the operation waits for the node group to recover.
     tenant.fail_node_groups(&["ill"]).await?;
     let line = "nodegroup create mine ill --node-count 1";
     tenant.run(line).await?;
@@ -117,7 +127,7 @@ async fn a_tenant_makes_changes_and_deletes_a_cluster_of_magnum_capi_helm() -> R
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_makes_changes_and_deletes_a_cluster_of_magnum_cluster_api() -> Result<()> {
-    let mut tenant = Tenant::new(Package::ClusterApi).await?;
+    let mut tenant = Tenant::new(Origin::ClusterApi).await?;
     create(&mut tenant).await?;
     let (uuid, stack) = tenant.identity().await?;
     ensure!(stack.starts_with("kube-"), "{stack}");
@@ -143,8 +153,8 @@ async fn a_tenant_makes_changes_and_deletes_a_cluster_of_magnum_cluster_api() ->
 }
 
 /// A cluster with an autoscaler, which goes with it.
-async fn autoscaled(package: Package, labels: &str) -> Result<()> {
-    let mut tenant = Tenant::new(package).await?;
+async fn autoscaled(origin: Origin, labels: &str) -> Result<()> {
+    let mut tenant = Tenant::new(origin).await?;
     let labels = format!("kube_tag={OLDER},auto_scaling_enabled=true{labels}");
     tenant.template("older", "ubuntu-kube-1.33", &labels).await?;
     tenant.change(CREATE, "CREATE_COMPLETE").await?;
@@ -159,17 +169,22 @@ async fn autoscaled(package: Package, labels: &str) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_autoscaler_of_magnum_capi_helm_comes_and_goes_with_the_clusters_release() -> Result<()> {
-    autoscaled(Package::CapiHelm, ",min_node_count=1,max_node_count=3").await
+    autoscaled(Origin::CapiHelm, ",min_node_count=1,max_node_count=3").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_autoscaler_of_our_driver_comes_and_goes_with_the_clusters_release() -> Result<()> {
+    autoscaled(Origin::Shipped, ",min_node_count=1,max_node_count=3").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_autoscaler_of_magnum_cluster_api_comes_as_a_release_and_goes_with_the_cluster() -> Result<()> {
-    autoscaled(Package::ClusterApi, "").await
+    autoscaled(Origin::ClusterApi, "").await
 }
 
-/// Python's conductor makes a cluster with the package; ours goes on with it, and deletes it.
-async fn moves(package: Package) -> Result<()> {
-    let mut tenant = Tenant::of_python(package).await?;
+/// Python's conductor makes a cluster with a package; ours goes on with it, and deletes it.
+async fn moves(origin: Origin) -> Result<()> {
+    let mut tenant = Tenant::of_python(origin).await?;
     templates(&mut tenant).await?;
     let by_python = tenant.change_by_python(CREATE, "CREATE_COMPLETE").await?;
     let (uuid, stack) = tenant.identity().await?;
@@ -186,19 +201,37 @@ async fn moves(package: Package) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_pythons_conductor_made_with_magnum_capi_helm_goes_on_under_ours() -> Result<()> {
-    moves(Package::CapiHelm).await
+    moves(Origin::CapiHelm).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_pythons_conductor_made_with_magnum_capi_helm_goes_on_under_our_driver() -> Result<()>
+{
+    moves(Origin::Shipped).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_pythons_conductor_made_with_magnum_cluster_api_goes_on_under_ours() -> Result<()> {
-    moves(Package::ClusterApi).await
+    moves(Origin::ClusterApi).await
 }
 
-/// Not shown with magnum-cluster-api: its lock is waited for ten seconds, and Python's conductor forgets a request that has
-/// met it, as when the same conductor just asks for the cluster's health.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_our_conductor_made_with_magnum_capi_helm_goes_on_under_pythons() -> Result<()> {
-    let mut tenant = Tenant::new(Package::CapiHelm).await?;
+    moves_back(Origin::CapiHelm).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_our_driver_made_goes_on_under_pythons_conductor_with_magnum_capi_helm() -> Result<()>
+{
+    moves_back(Origin::Shipped).await
+}
+
+/// Our conductor makes a cluster; Python's goes on with it, and deletes it.
+///
+/// Not shown with magnum-cluster-api: its lock is waited for ten seconds, and Python's conductor forgets a request that has
+/// met it, as when the same conductor just asks for the cluster's health.
+async fn moves_back(origin: Origin) -> Result<()> {
+    let mut tenant = Tenant::new(origin).await?;
     create(&mut tenant).await?;
     let (uuid, stack) = tenant.identity().await?;
     tenant.move_to_pythons_conductor().await?;

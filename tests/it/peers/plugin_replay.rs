@@ -30,6 +30,7 @@ mod expected;
 mod given;
 mod killed;
 mod looks;
+mod our_differences;
 mod playing;
 mod request;
 mod rows;
@@ -41,11 +42,12 @@ use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _};
 use magnum_tests::Backend;
 
-use super::replay::{Difference, Played, Recorded as _, judge};
+use super::replay::{Difference, Played, Recorded as _, Selection, judge};
 use case::Case;
 use differences::DIFFERENCES;
 use expected::Expected;
-use stage::Stage;
+use our_differences::OUR_DIFFERENCES;
+use stage::{Drivers, Stage};
 
 /// Deployments at a time.
 const STAGES: usize = 2;
@@ -54,7 +56,20 @@ type Options = Vec<(String, String, String)>;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn driver_packages_do_through_our_chain_what_they_were_recorded_to_do() -> Result<()> {
-    let selection = case::selected()?;
+    all(&case::selected()?, Drivers::Packages, DIFFERENCES).await
+}
+
+/// The native driver, which has the names, values and statuses of the package.
+#[tokio::test(flavor = "multi_thread")]
+async fn our_driver_does_what_magnum_capi_helm_was_recorded_to_do() -> Result<()> {
+    all(&case::of_capi_helm()?, Drivers::Ours, OUR_DIFFERENCES).await
+}
+
+async fn all(
+    selection: &Selection<Case>,
+    drivers: Drivers,
+    differences: &[Difference<Case, Expected>],
+) -> Result<()> {
     let mut groups: BTreeMap<(bool, Options), Vec<&Case>> = BTreeMap::new();
     for case in &selection.cases {
         groups
@@ -63,16 +78,28 @@ async fn driver_packages_do_through_our_chain_what_they_were_recorded_to_do() ->
             .push(case);
     }
     let played: Vec<Played> = futures::stream::iter(groups.into_values().enumerate())
-        .map(|(number, cases)| play(Backend::ALL[number % Backend::ALL.len()], cases))
+        .map(|(number, cases)| {
+            play(
+                Backend::ALL[number % Backend::ALL.len()],
+                drivers,
+                differences,
+                cases,
+            )
+        })
         .buffer_unordered(STAGES)
         .try_collect()
         .await?;
-    judge(&selection, &played, DIFFERENCES)
+    judge(selection, &played, differences)
 }
 
-async fn play(backend: Backend, cases: Vec<&Case>) -> Result<Played> {
+async fn play(
+    backend: Backend,
+    drivers: Drivers,
+    differences: &[Difference<Case, Expected>],
+    cases: Vec<&Case>,
+) -> Result<Played> {
     let first = cases.first().context("a case")?;
-    let mut stage = Stage::new(backend, &first.options(), first.is_look()).await?;
+    let mut stage = Stage::new(backend, drivers, &first.options(), first.is_look()).await?;
     let mut played = Played::default();
     for case in cases {
         let outcome = match stage.play(case).await {
@@ -85,7 +112,7 @@ async fn play(backend: Backend, cases: Vec<&Case>) -> Result<Played> {
         let mut expected = Expected::of(case, &outcome.before);
         played
             .applied
-            .extend(Difference::apply(DIFFERENCES, case, &mut expected));
+            .extend(Difference::apply(differences, case, &mut expected));
         played.add(&case.title(), &expected.differences(&outcome));
     }
     Ok(played)

@@ -137,6 +137,12 @@ class Api(Handler):
             return self.fail(404, "no such token")
         self.reply(200, self.token(PEOPLE[token]), {"X-Subject-Token": token})
 
+    def catalog(self) -> None:
+        token = self.headers.get("X-Auth-Token") or ""
+        if token not in PEOPLE:
+            return self.fail(401, "no")
+        self.reply(200, {"catalog": self.token(PEOPLE[token])["token"]["catalog"], "links": {}})
+
     def token(self, person: Person) -> Row:
         domain = {"id": "default", "name": "Default"}
         catalog = [
@@ -341,6 +347,7 @@ ROUTES: list[Route] = [
     (r"/identity(/v3)?", READ, Api.identity),
     (r"/identity/v3/auth/tokens", CREATE, Api.login),
     (r"/identity/v3/auth/tokens", READ, Api.validate),
+    (r"/identity/v3/auth/catalog", READ, Api.catalog),
     (r"/identity/v3/regions", READ, Api.regions),
     (r"/identity/v3/services", READ, Api.services),
     (USER + r"/application_credentials", READ + CREATE, Api.credentials),

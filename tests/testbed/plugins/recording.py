@@ -63,7 +63,9 @@ def reads(effects: Iterable[dict[str, Any]], names: Names) -> dict[str, int]:
     """What was read from the cloud by somebody who had logged in, counted."""
     counted: dict[str, int] = {}
     for effect in effects:
-        if effect["by"] == "cloud" and effect["method"] == "GET" and effect["caller"]:
+        # Where services are is part of a login.
+        is_login = effect.get("path", "").endswith("/auth/catalog")
+        if effect["by"] == "cloud" and effect["method"] == "GET" and effect["caller"] and not is_login:
             query = "&".join(f"{name}={value}" for name, value in sorted(effect["query"].items()))
             what = f"{text(effect['path'], names)}{'?' if query else ''}{query} as {effect['caller']}"
             counted[what] = counted.get(what, 0) + 1

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 use magnum_tests::builders::ConfigFile;
 use magnum_tests::files::copy_folder;
+use magnum_tests::management_cluster::ManagementCluster;
 use magnum_tests::ports::free_port;
 use magnum_tests::process::{Launch, Program, Ready, built};
 use magnum_tests::python_plugin;
@@ -115,6 +116,14 @@ impl Session {
         let path = self.folder.join("bin").join(name);
         fs::write(&path, format!("#!/bin/sh\ncd \"$(dirname \"$0\")\"\n{text}\n"))?;
         Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
+    }
+
+    /// From now on there is a management cluster, and a kubeconfig with the account that `deploy/kubernetes` has for it.
+    pub async fn has_management_cluster(&self) -> Result<()> {
+        let cluster = ManagementCluster::shared().await?;
+        let kubeconfig = cluster.kubeconfig_of("magnum-capi-helm").await?;
+        symlink(kubeconfig, self.folder.join("etc/magnum/management-cluster"))?;
+        Ok(())
     }
 
     /// Where the shell is.

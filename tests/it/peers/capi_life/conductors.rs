@@ -6,7 +6,8 @@ use anyhow::{Context as _, Result, ensure};
 use magnum_tests::deployment::is_terminal;
 use magnum_tests::process::{Launch, Program, works};
 use magnum_tests::wait;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{Pid, getpgid};
 use serde_json::Value;
 
 use super::tenant::{PATIENCE, Tenant};
@@ -102,6 +103,14 @@ impl Tenant {
             Ok(())
         })
         .await
+    }
+
+    /// Has the conductor's machine crash: the conductor, and what runs beside `helm`, are gone before any of them hears of it.
+    pub async fn crash_machine(&mut self, helm: u32) -> Result<()> {
+        self.conductor.signal(Signal::SIGSTOP)?;
+        let helm = Pid::from_raw(i32::try_from(helm)?);
+        killpg(getpgid(Some(helm))?, Signal::SIGKILL)?;
+        self.kill_conductor().await
     }
 
     /// Has the conductor stand still.

@@ -2,7 +2,7 @@
 //! operation to its end in spite of what the call has left locked, and nothing is left of both.
 
 use anyhow::{Result, ensure};
-use magnum_tests::capi_deployment::Package;
+use magnum_tests::capi_deployment::Origin;
 use nix::sys::signal::Signal;
 
 use super::tenant::Tenant;
@@ -10,13 +10,27 @@ use super::{CREATE, OLDER, is_made, templates};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operation_whose_conductor_was_killed_in_the_middle_of_helm_is_brought_to_its_end() -> Result<()> {
-    let mut tenant = Tenant::new(Package::CapiHelm).await?;
+    killed_in_the_middle_of_helm(Origin::CapiHelm).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_driver_brings_an_operation_to_its_end_whose_conductor_was_killed_in_the_middle_of_helm()
+-> Result<()> {
+    killed_in_the_middle_of_helm(Origin::Shipped).await
+}
+
+async fn killed_in_the_middle_of_helm(origin: Origin) -> Result<()> {
+    let mut tenant = Tenant::new(origin).await?;
     templates(&mut tenant).await?;
     tenant.hold_helm()?;
     tenant.run(CREATE).await?;
-    tenant.helm_holds().await?;
-    tenant.kill_conductor().await?;
-    ensure!(tenant.release().await? == ["1 pending-install"]);
+    let helm = tenant.helm_holds().await?;
+    match origin {
+        Origin::Shipped => tenant.crash_machine(helm).await?,
+        Origin::CapiHelm | Origin::ClusterApi => tenant.kill_conductor().await?,
+    }
+    let release = tenant.release().await?;
+    ensure!(release == ["1 pending-install"], "{release:?}");
     tenant.let_helm_go()?;
     drop(tenant.start_conductor("heir").await?);
     let made = tenant.reaches(CREATE, "CREATE_COMPLETE").await?;
@@ -33,8 +47,13 @@ async fn an_operation_whose_conductor_was_killed_in_the_middle_of_helm_is_brough
     tenant.helm_holds().await?;
     tenant.kill_conductor().await?;
     let release = tenant.release().await?;
+    let interrupted = match origin {
+        // Its guard tells helm, which writes it down.
+        Origin::Shipped => "3 failed",
+        Origin::CapiHelm | Origin::ClusterApi => "3 pending-upgrade",
+    };
     ensure!(
-        release.last().is_some_and(|last| last == "3 pending-upgrade"),
+        release.last().is_some_and(|last| last == interrupted),
         "{release:?}"
     );
     tenant.let_helm_go()?;
@@ -54,10 +73,8 @@ async fn an_operation_whose_conductor_was_killed_in_the_middle_of_helm_is_brough
 }
 
 /// Its lease ends while it stands still, another conductor takes the operation over; then it goes on, and must not write.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_conductor_that_stood_still_in_the_middle_of_helm_does_not_go_on_with_what_it_has_lost()
--> Result<()> {
-    let mut tenant = Tenant::new(Package::CapiHelm).await?;
+async fn stood_still_in_the_middle_of_helm(origin: Origin) -> Result<()> {
+    let mut tenant = Tenant::new(origin).await?;
     templates(&mut tenant).await?;
     tenant.hold_helm()?;
     tenant.run(CREATE).await?;
@@ -65,7 +82,12 @@ async fn a_conductor_that_stood_still_in_the_middle_of_helm_does_not_go_on_with_
     tenant.stop_conductor()?;
     // Its guard hears nothing from it, and ends the call before the lease does.
     tenant.has_ended(held).await?;
-    ensure!(tenant.release().await? == ["1 pending-install"]);
+    let release = tenant.release().await?;
+    let interrupted = match origin {
+        Origin::Shipped => "1 failed",
+        Origin::CapiHelm | Origin::ClusterApi => "1 pending-install",
+    };
+    ensure!(release == [interrupted], "{release:?}");
     tenant.let_helm_go()?;
     let mut still = tenant.start_conductor("heir").await?;
     let made = tenant.reaches(CREATE, "CREATE_COMPLETE").await?;
@@ -83,11 +105,22 @@ async fn a_conductor_that_stood_still_in_the_middle_of_helm_does_not_go_on_with_
     tenant.nothing_is_left(&uuid, &stack).await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conductor_that_stood_still_in_the_middle_of_helm_does_not_go_on_with_what_it_has_lost()
+-> Result<()> {
+    stood_still_in_the_middle_of_helm(Origin::CapiHelm).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_driver_does_not_go_on_in_a_conductor_that_stood_still_in_the_middle_of_helm() -> Result<()> {
+    stood_still_in_the_middle_of_helm(Origin::Shipped).await
+}
+
 /// The package locks a cluster in Kubernetes, for a minute at a time. A call that is killed leaves the lock.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operation_whose_conductor_was_killed_while_the_cluster_was_locked_waits_for_the_lock()
 -> Result<()> {
-    let mut tenant = Tenant::new(Package::ClusterApi).await?;
+    let mut tenant = Tenant::new(Origin::ClusterApi).await?;
     templates(&mut tenant).await?;
     tenant.hold_new_credentials().await?;
     tenant.run(CREATE).await?;

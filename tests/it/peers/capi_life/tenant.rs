@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use magnum_tests::capi_deployment::{CapiDeployment, Package};
+use magnum_tests::capi_deployment::{CapiDeployment, Origin};
 use magnum_tests::deployment::Api;
 use magnum_tests::openstack_command::OpenstackCommand;
 use magnum_tests::process::Program;
@@ -18,32 +18,32 @@ pub struct Tenant {
     _api: Api,
     pub(super) conductor: Program,
     openstack: OpenstackCommand,
-    /// Where the package has the cluster.
+    /// Where the driver has the cluster.
     namespace: String,
 }
 
 impl Tenant {
-    /// Of a deployment with this package, under our conductor.
-    pub async fn new(package: Package) -> Result<Self> {
-        let capi = CapiDeployment::new(package).await?;
+    /// Of a deployment with a driver of this origin, under our conductor.
+    pub async fn new(origin: Origin) -> Result<Self> {
+        let capi = CapiDeployment::new(origin).await?;
         let conductor = capi.conductor().await?;
-        Self::under(capi, conductor, package).await
+        Self::under(capi, conductor, origin).await
     }
 
     /// The same under Python's conductor.
-    pub async fn of_python(package: Package) -> Result<Self> {
-        let capi = CapiDeployment::new(package).await?;
+    pub async fn of_python(origin: Origin) -> Result<Self> {
+        let capi = CapiDeployment::new(origin).await?;
         let conductor = capi.python_conductor().await?;
-        Self::under(capi, conductor, package).await
+        Self::under(capi, conductor, origin).await
     }
 
-    async fn under(mut capi: CapiDeployment, conductor: Program, package: Package) -> Result<Self> {
+    async fn under(mut capi: CapiDeployment, conductor: Program, origin: Origin) -> Result<Self> {
         Ok(Self {
             _api: capi.api().await?,
             conductor,
             openstack: capi.tenant("alice").await?,
             capi,
-            namespace: package.namespace(),
+            namespace: origin.namespace(),
         })
     }
 

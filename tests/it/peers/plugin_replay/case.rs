@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::super::replay::{Recorded, Selection, Suite};
 use super::differences::DIFFERENCES;
+use super::our_differences::OUR_DIFFERENCES;
 
 const SUITE: Suite = Suite {
     folder: "fixtures/plugins",
@@ -116,6 +117,15 @@ pub fn titled(title: &str) -> Result<Case> {
 /// The cases that the environment asks for.
 pub fn selected() -> Result<Selection<Case>> {
     SUITE.select(read, DIFFERENCES)
+}
+
+/// Those of magnum-capi-helm, which our driver plays, too.
+pub fn of_capi_helm() -> Result<Selection<Case>> {
+    let suite = Suite {
+        has: |name| name.starts_with("capi-helm") && name.ends_with(".json"),
+        ..SUITE
+    };
+    suite.select(read, OUR_DIFFERENCES)
 }
 
 fn read(files: &[PathBuf]) -> Result<Vec<Case>> {

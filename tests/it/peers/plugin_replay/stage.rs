@@ -11,7 +11,7 @@ use magnum_conductor::operations::journal::{JournalError, OperationRow};
 use magnum_db::{Database, schema};
 use magnum_drivers::{ClusterType, MasterSizeRule};
 use magnum_tests::deployment::Deployment;
-use magnum_tests::plugin_world::{PluginWorld, adopted};
+use magnum_tests::plugin_world::{PluginWorld, adopted, shipped};
 use magnum_tests::process::Program;
 use magnum_tests::raw_rpc::RawRpc;
 use magnum_tests::{Backend, probe, wait};
@@ -25,6 +25,15 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where a create waits until its rows are as given: all that the conductor does before the driver is called is done.
 const GATE: &str = "cluster_create/create_cluster/before_intent";
+
+/// Whose drivers play.
+#[derive(Debug, Clone, Copy)]
+pub enum Drivers {
+    /// The adopted packages.
+    Packages,
+    /// The one of `deploy/drivers` that has the name of a package's.
+    Ours,
+}
 
 /// A deployment for cases with the same options.
 pub struct Stage {
@@ -56,10 +65,18 @@ pub struct Built {
 impl Stage {
     /// For cases with these options. Looks at clusters are made when a case wants one, which has to be soon where the
     /// cases are looks.
-    pub async fn new(backend: Backend, options: &[(String, String, String)], looks: bool) -> Result<Self> {
+    pub async fn new(
+        backend: Backend,
+        drivers: Drivers,
+        options: &[(String, String, String)],
+        looks: bool,
+    ) -> Result<Self> {
         let mut deployment = Deployment::new(backend).await?;
         let world = PluginWorld::start(&mut deployment).await?;
-        let drivers = adopted(&world).await?;
+        let drivers = match drivers {
+            Drivers::Packages => adopted(&world).await?.to_owned(),
+            Drivers::Ours => shipped(&deployment.folder)?,
+        };
         deployment.set("drivers", "driver_path", drivers.display());
         // The recordings call drivers whatever the template's system is.
         deployment.set("drivers", "cluster_type_check", "lenient");

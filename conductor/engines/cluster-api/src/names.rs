@@ -1,0 +1,132 @@
+//! What a cluster and its parts are called in the management cluster (reference drivers.md 4.1).
+
+use magnum_common::model::{Cluster, NodeGroup};
+
+/// A release's name has at most 53 characters: this many of the cluster's name, a `-`, and twelve random ones. Machines' host names
+/// begin with it.
+const NAME_IN_RELEASE: usize = 30;
+
+/// Longest value of a label.
+const LABEL_VALUE: usize = 63;
+
+/// A text as part of an object's name: lower case, a `-` for each run of other characters than letters and digits, none of them at
+/// either end. Different texts can have the same (`a_b`, `a-b`).
+pub fn sanitized(text: &str) -> String {
+    let mut name = String::new();
+    for c in text.to_lowercase().chars() {
+        if c.is_ascii_lowercase() || c.is_ascii_digit() {
+            name.push(c);
+        } else if !name.is_empty() && !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    name.truncate(name.trim_end_matches('-').len());
+    name
+}
+
+/// The namespace of a project's clusters.
+pub fn namespace(prefix: &str, project: &str) -> String {
+    let of_project: String = project
+        .to_lowercase()
+        .chars()
+        .filter(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        .collect();
+    format!("{prefix}-{of_project}")
+}
+
+/// The release of a new cluster, `random` being twelve letters and digits. It is saved as the cluster's `stack_id` before it is used,
+/// and stays, whatever the cluster is called later.
+pub fn release(cluster_name: &str, random: &str) -> String {
+    let name = sanitized(cluster_name);
+    // Sanitised, it has ASCII alone.
+    let name = name.get(..NAME_IN_RELEASE).unwrap_or(&name);
+    format!("{name}-{random}").to_lowercase()
+}
+
+/// A cluster with the name by which the management cluster knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Named<'a> {
+    /// Its row.
+    pub cluster: &'a Cluster,
+    /// Its release, which is the name of its `Cluster` and its `OpenStackCluster`, too.
+    pub release: &'a str,
+}
+
+impl<'a> Named<'a> {
+    /// `None`: it has no release, so nothing of it was ever made.
+    pub fn of(cluster: &'a Cluster) -> Option<Self> {
+        let release = cluster.stack_id.as_deref().filter(|id| !id.is_empty())?;
+        Some(Self { cluster, release })
+    }
+
+    fn part(&self, suffix: &str) -> String {
+        sanitized(&format!("{}-{suffix}", self.release))
+    }
+
+    /// Its `KubeadmControlPlane`.
+    pub fn control_plane(&self) -> String {
+        self.part("control-plane")
+    }
+
+    /// A group's `MachineDeployment`.
+    pub fn machine_deployment(&self, group: &NodeGroup) -> String {
+        self.part(&group.name)
+    }
+
+    /// The secret with its credential.
+    pub fn cloud_credentials(&self) -> String {
+        self.part("cloud-credentials")
+    }
+
+    /// A secret with a certificate: `ca`, `etcd`, `proxy` or `sa`.
+    pub fn secret(&self, suffix: &str) -> String {
+        self.part(suffix)
+    }
+
+    /// The labels of its secrets.
+    pub fn secret_labels(&self) -> [(&'static str, String); 4] {
+        let cut = |text: &str| text.chars().take(LABEL_VALUE).collect::<String>();
+        let told = |text: &Option<String>| cut(text.as_deref().unwrap_or_default());
+        [
+            ("magnum.openstack.org/project-id", told(&self.cluster.project_id)),
+            ("magnum.openstack.org/user-id", told(&self.cluster.user_id)),
+            (
+                "magnum.openstack.org/cluster-uuid",
+                cut(self.cluster.uuid.as_str()),
+            ),
+            ("cluster.x-k8s.io/cluster-name", self.release.to_owned()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_names_of_objects() {
+        for (text, name) in [
+            ("My_Cluster.1", "my-cluster-1"),
+            ("--a__b..", "a-b"),
+            ("Straße", "stra-e"),
+            ("...", ""),
+        ] {
+            assert_eq!(sanitized(text), name, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_release_has_thirty_characters_of_the_name_at_most() {
+        assert_eq!(
+            release("My_Cluster.1", "ABCDEFGHIJKL"),
+            "my-cluster-1-abcdefghijkl"
+        );
+        let long = release(&"x".repeat(100), "abcdefghijkl");
+        assert_eq!(long, format!("{}-abcdefghijkl", "x".repeat(30)));
+    }
+
+    #[test]
+    fn a_projects_namespace_has_letters_and_digits_of_its_id() {
+        assert_eq!(namespace("magnum", "AB-12_c"), "magnum-ab12c");
+    }
+}

@@ -1,0 +1,170 @@
+//! The credential of a cluster through its life: made when the cluster is, replaced when its user asks for it, gone with it.
+
+use magnum_common::context::RequestContext;
+use magnum_common::model::{Cluster, ClusterStatus};
+use magnum_driver_api::{ClusterRef, DriverCall, DriverError, DriverReport, HealthReport, Reason};
+
+use crate::believed::believed;
+use crate::cloud::Questions;
+use crate::credentials::{self, Stays};
+use crate::driver::CapiHelmDriver;
+use crate::health;
+use crate::management::Management;
+use crate::names::Named;
+use crate::observed::{self, Seen};
+use crate::secrets::CloudAccess;
+
+fn no_release() -> DriverError {
+    DriverError::Permanent("the cluster has no release: it was never made".into())
+}
+
+impl CapiHelmDriver {
+    /// Makes a credential and writes it, unless an earlier attempt has. One that an earlier attempt has made and not written is
+    /// removed.
+    pub(crate) async fn ensure_credential(
+        &self,
+        call: &DriverCall<'_>,
+        cluster: &Cluster,
+        management: &Management,
+    ) -> Result<(), DriverError> {
+        let named = Named::of(cluster).ok_or_else(no_release)?;
+        let user = cluster.user_id.clone().unwrap_or_default();
+        let current = match management.credential_id(named).await? {
+            Some(written) => written,
+            None => {
+                self.new_credential(call.context, &user, named, management)
+                    .await?
+            }
+        };
+        if call.attempt > 1 {
+            credentials::remove_others(&self.services.cloud, &user, cluster, &current).await?;
+        }
+        Ok(())
+    }
+
+    /// The id of a new credential, which is in the cluster's secret.
+    async fn new_credential(
+        &self,
+        context: &RequestContext,
+        user: &str,
+        named: Named<'_>,
+        management: &Management,
+    ) -> Result<String, DriverError> {
+        let cloud = &self.services.cloud;
+        let random = self.services.random.digits(8);
+        let made = credentials::create(cloud, context, user, named.cluster, &random).await?;
+        let place = Questions::of(cloud, context).await?.place().await?;
+        let access = CloudAccess {
+            id: &made.id,
+            secret: &made.secret,
+            auth_url: &place.keystone,
+            region: &place.region,
+            interface: &self.options.app_cred_interface_type,
+            verify: self.services.options.drivers().verify_ca,
+            ca: &believed(self.services.options.drivers().openstack_ca_file.clone()).await?,
+        };
+        management.apply_credential(named, &access).await?;
+        Ok(made.id)
+    }
+
+    pub(crate) async fn apply_certificates(
+        &self,
+        cluster: &Cluster,
+        management: &Management,
+    ) -> Result<(), DriverError> {
+        let named = Named::of(cluster).ok_or_else(no_release)?;
+        let authorities = self.services.certificates.authorities(cluster).await?;
+        management.apply_certificates(named, &authorities).await
+    }
+
+    /// The cluster belongs to whoever asked, from now on.
+    pub(crate) async fn rotate_credential(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
+        let user = call.context.get("user_id");
+        let user = user.as_ref().and_then(|user| user.as_str()).unwrap_or_default();
+        let mut cluster = call.cluster.clone();
+        let before = cluster.user_id.replace(user.to_owned());
+        let named = Named::of(&cluster).ok_or_else(no_release)?;
+        let management = self.management(&cluster).await?;
+        let old = management.credential_id(named).await?;
+        let current = self
+            .new_credential(call.context, user, named, &management)
+            .await?;
+        if before.as_deref() != Some(user) {
+            self.apply_certificates(&cluster, &management).await?;
+        }
+        let mut report = DriverReport::status(ClusterStatus::UpdateComplete);
+        report.cluster.user_id = Some(user.to_owned());
+        report.cluster.stack_id = cluster.stack_id.clone();
+        let owner = before.unwrap_or_default();
+        if call.attempt > 1 {
+            // What an earlier attempt has made, and the one before it, which no secret names any more.
+            let cloud = &self.services.cloud;
+            credentials::remove_others(cloud, user, &cluster, &current).await?;
+            if owner != user {
+                credentials::remove_others(cloud, &owner, &cluster, &current).await?;
+            }
+        } else if let Some(old) = old
+            && let Err(stays) = credentials::remove(&self.services.cloud, &owner, &cluster, &old).await
+        {
+            report.cluster.status_reason = Some(format!(
+                "A new application credential was applied successfully but the previous application credential could not be \
+                 deleted: {}",
+                told(&stays)
+            ));
+        }
+        Ok(report)
+    }
+
+    pub(crate) async fn observe_one(&self, one: &ClusterRef) -> Result<DriverReport, DriverError> {
+        let management = self.management(&one.cluster).await?;
+        let objects = match Named::of(&one.cluster) {
+            Some(named) => management.objects(named, &one.node_groups).await?,
+            None => observed::Objects::default(),
+        };
+        let conditions = &self.options.k8s_control_plane_resource_conditions;
+        match observed::look(&one.cluster, &one.node_groups, &objects, conditions) {
+            Seen::Changes(report) => Ok(*report),
+            Seen::Gone => self.clear_away(&one.cluster, &management).await,
+        }
+    }
+
+    /// The cluster is gone: its secrets and its credential are next.
+    async fn clear_away(
+        &self,
+        cluster: &Cluster,
+        management: &Management,
+    ) -> Result<DriverReport, DriverError> {
+        let mut report = DriverReport::status(ClusterStatus::DeleteComplete);
+        let credential = match Named::of(cluster) {
+            Some(named) => management.credential_id(named).await?,
+            None => None,
+        };
+        management.remove_secrets(cluster.uuid.as_str()).await?;
+        let owner = cluster.user_id.as_deref().unwrap_or_default();
+        if let Some(id) = credential
+            && let Err(stays) = credentials::remove(&self.services.cloud, owner, cluster, &id).await
+        {
+            report.cluster.status_reason = Some(format!(
+                "Failed to delete application credential for cluster {}: {}",
+                cluster.uuid,
+                told(&stays)
+            ));
+        }
+        Ok(report)
+    }
+
+    pub(crate) async fn health_of(&self, one: &ClusterRef) -> Result<HealthReport, DriverError> {
+        let named = Named::of(&one.cluster).ok_or_else(no_release)?;
+        let management = self.management(&one.cluster).await?;
+        let objects = management.objects(named, &one.node_groups).await?;
+        Ok(health::look(named, &one.node_groups, &objects))
+    }
+}
+
+/// For the users of a cluster.
+fn told(stays: &Stays) -> String {
+    match stays {
+        Stays::Service(error) => Reason::from(error).told().to_owned(),
+        other => other.to_string(),
+    }
+}
