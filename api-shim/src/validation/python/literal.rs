@@ -8,6 +8,8 @@
 //! Besides, the JSON that looks like a literal is read (`true`, `false`, `null`). Bytes are read as UTF-8. Sets, `...`, complex
 //! numbers and keys that are no texts are refused, since no attribute takes them; half a surrogate pair, since no JSON has it.
 
+use std::collections::HashMap;
+
 use num_bigint::BigInt;
 use rustpython_ruff_python_ast::token::TokenKind;
 use rustpython_ruff_python_ast::{
@@ -16,7 +18,7 @@ use rustpython_ruff_python_ast::{
 };
 use rustpython_ruff_python_parser::lexer::lex;
 use rustpython_ruff_python_parser::{Mode, parse_expression};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 use super::integer::{integer, is_reserved, large_integer};
 
@@ -38,6 +40,8 @@ pub fn parse_literal(text: &str) -> Result<Value, String> {
     if text.contains('\0') {
         return Err("it has a NUL character".to_owned());
     }
+    // As Python, before it looks at anything: so in quotes, too.
+    let text = &*text.replace("\r\n", "\n").replace('\r', "\n");
     check_tokens(text)?;
     let parsed = parse_expression(text).map_err(|error| error.error.to_string())?;
     Reader { text }.value(parsed.expr())
@@ -120,19 +124,26 @@ impl Reader<'_> {
     }
 
     fn dictionary(&self, dictionary: &ExprDict) -> Result<Value, String> {
-        let mut map = Map::new();
+        // For Python a text and bytes are two keys, each where it was first. Of those that become one here, the later counts.
+        let mut places = HashMap::new();
+        let mut items: Vec<(String, Value)> = Vec::new();
         for item in &dictionary.items {
-            let key = match &item.key {
-                Some(Expr::StringLiteral(key)) => self.string(key)?,
-                Some(Expr::BytesLiteral(key)) => utf8(key)?,
+            let (key, is_bytes) = match &item.key {
+                Some(Expr::StringLiteral(key)) => (self.string(key)?, false),
+                Some(Expr::BytesLiteral(key)) => (utf8(key)?, true),
                 _ => return Err("a key must be a text".to_owned()),
             };
             if is_reserved(&key) {
                 return Err("a key has a NUL character".to_owned());
             }
-            map.insert(key, self.value(&item.value)?);
+            let value = self.value(&item.value)?;
+            let place = *places.entry((key.clone(), is_bytes)).or_insert(items.len());
+            match items.get_mut(place) {
+                Some((_, before)) => *before = value,
+                None => items.push((key, value)),
+            }
         }
-        Ok(Value::Object(map))
+        Ok(Value::Object(items.into_iter().collect()))
     }
 
     fn string(&self, literal: &ExprStringLiteral) -> Result<String, String> {
@@ -252,6 +263,9 @@ mod tests {
             ),
             ("[1, # one\n 2]", json!([1, 2])),
             ("\"\"\"a\nb\"\"\"", json!("a\nb")),
+            ("[rb\"\"\"a\r\nb\"\"\",\r'''c\rd''']", json!(["a\nb", "c\nd"])),
+            ("{'a': 1, b'a': 2, 'a': 3}", json!({"a": 2})),
+            ("{b'a': 1, 'b': 2, 'a': 3, b'a': 4}", json!({"a": 3, "b": 2})),
         ] {
             assert_eq!(parse_literal(text), Ok(value), "{text}");
         }
