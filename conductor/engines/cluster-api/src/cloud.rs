@@ -2,7 +2,7 @@
 
 use magnum_common::context::RequestContext;
 use magnum_driver_api::{Cloud, DriverError, Reason};
-use magnum_openstack::{Endpoint, Reply, Root, Service, ServiceError, ServiceRequest, UserSession};
+use magnum_openstack::{Endpoint, Method, Reply, Root, Service, ServiceError, ServiceRequest, UserSession};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -55,6 +55,20 @@ impl<'a> Questions<'a> {
         self.user
             .request(&ServiceRequest::get(endpoint, path, query))
             .await
+    }
+
+    /// Has a service make something in the user's name.
+    ///
+    /// # Errors
+    /// It refuses that, or is away.
+    pub async fn post(&self, service: Service, path: &str, body: &Value) -> Result<Reply, ServiceError> {
+        let endpoint = self.cloud.endpoints().of(service);
+        let request = ServiceRequest {
+            method: Method::POST,
+            body: Some(body),
+            ..ServiceRequest::get(endpoint, path, &[])
+        };
+        self.user.request(&request).await
     }
 
     /// Where the user's cloud is. The region is that of `[cinder_client] region_name`, or the only one.

@@ -4,12 +4,13 @@
 //! one that is in no secret is of no use. An attempt that was killed leaves such a one: the next attempt removes it, by the prefix of
 //! its name.
 
-use magnum_common::context::RequestContext;
 use magnum_common::model::Cluster;
 use magnum_common::secret::Secret;
 use magnum_driver_api::{Cloud, DriverError};
 use magnum_openstack::{Endpoint, Method, Service, ServiceError, ServiceRequest, Session};
 use serde_json::{Value, json};
+
+use crate::cloud::Questions;
 
 /// A new credential.
 #[derive(Debug)]
@@ -34,8 +35,7 @@ fn path(user: &str) -> String {
 /// # Errors
 /// Keystone refuses it, or is away.
 pub async fn create(
-    cloud: &Cloud,
-    context: &RequestContext,
+    questions: &Questions<'_>,
     user: &str,
     cluster: &Cluster,
     random: &str,
@@ -46,13 +46,7 @@ pub async fn create(
         "description": format!("Magnum cluster ({name})"),
     }});
     let path = path(user);
-    let keystone = cloud.endpoints().of(Service::Keystone);
-    let request = ServiceRequest {
-        method: Method::POST,
-        body: Some(&body),
-        ..ServiceRequest::get(keystone, &path, &[])
-    };
-    let reply = cloud.user(context).await?.request(&request).await?;
+    let reply = questions.post(Service::Keystone, &path, &body).await?;
     let made = reply.json()?["application_credential"].take();
     match (made["id"].as_str(), made["secret"].as_str()) {
         (Some(id), Some(secret)) => Ok(Credential {

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::FutureExt as _;
+use futures::stream::{self, StreamExt as _};
 use magnum_common::context::RequestContext;
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup};
 use magnum_driver_api::{
@@ -26,6 +28,9 @@ use crate::management::Management;
 use crate::names::{self, Named};
 use crate::node_counts;
 use crate::options::{CapiHelmSection, LabelDefaultsSection};
+
+/// Clusters that are looked at side by side: enough to hide what an answer takes, few enough for the API server.
+const AT_A_TIME: usize = 8;
 
 /// The driver.
 pub struct CapiHelmDriver {
@@ -73,13 +78,17 @@ impl CapiHelmDriver {
         Management::of(&self.connection, self.namespace(cluster)).await
     }
 
+    /// One way to the cloud for a whole call: Keystone is asked for the catalog once.
+    pub(crate) async fn questions<'a>(&'a self, call: &DriverCall<'_>) -> Result<Questions<'a>, DriverError> {
+        Questions::of(&self.services.cloud, call.context).await
+    }
+
     /// Checks the flavors of masters and of these groups.
     async fn check_flavors<'a>(
         &self,
-        call: &DriverCall<'_>,
+        questions: &Questions<'_>,
         groups: impl IntoIterator<Item = &'a NodeGroup>,
     ) -> Result<(), DriverError> {
-        let questions = Questions::of(&self.services.cloud, call.context).await?;
         let with_memory = questions.flavors(self.options.minimum_flavor_ram).await?;
         for group in groups {
             let flavor = group.flavor_id.as_deref().unwrap_or_default();
@@ -89,10 +98,10 @@ impl CapiHelmDriver {
     }
 
     /// The group that a call is about, with a flavor and bounds that it can have.
-    async fn check_group(&self, call: &DriverCall<'_>) -> Result<(), DriverError> {
+    async fn check_group(&self, call: &DriverCall<'_>, questions: &Questions<'_>) -> Result<(), DriverError> {
         let uuid = call.task.node_group();
         let group = call.node_groups.iter().find(|group| Some(&group.uuid) == uuid);
-        self.check_flavors(call, group).await?;
+        self.check_flavors(questions, group).await?;
         let labels = Labels::of(call.cluster, call.template);
         if let Some(group) = group
             && labels.flag("auto_scaling_enabled", self.labels.auto_scaling_enabled)
@@ -116,15 +125,32 @@ impl CapiHelmDriver {
         Ok(cluster)
     }
 
+    async fn observation(&self, one: &ClusterRef) -> Observation {
+        Observation {
+            cluster: one.cluster.uuid.clone(),
+            result: self.observe_one(one).await,
+        }
+    }
+
+    async fn health_observation(&self, one: &ClusterRef) -> HealthObservation {
+        HealthObservation {
+            cluster: one.cluster.uuid.clone(),
+            result: self.health_of(one).await,
+        }
+    }
+
     async fn create(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
-        self.check_flavors(call, call.node_groups).await?;
+        let questions = self.questions(call).await?;
+        self.check_flavors(&questions, call.node_groups).await?;
         let cluster = self.with_release(call).await?;
         let management = self.management(&cluster).await?;
         management.make_namespace().await?;
         say(call, "The cluster's credential is made");
-        self.ensure_credential(call, &cluster, &management).await?;
+        self.ensure_credential(call, &questions, &cluster, &management)
+            .await?;
         self.apply_certificates(&cluster, &management).await?;
-        self.upgrade(call, &cluster, call.template, None).await?;
+        self.upgrade(call, &questions, &cluster, call.template, None)
+            .await?;
         Ok(in_progress(&cluster, ClusterStatus::CreateInProgress))
     }
 
@@ -132,13 +158,14 @@ impl CapiHelmDriver {
     async fn upgrade(
         &self,
         call: &DriverCall<'_>,
+        questions: &Questions<'_>,
         cluster: &Cluster,
         template: &ClusterTemplate,
         without: Option<&NodeGroup>,
     ) -> Result<(), DriverError> {
         let named =
             Named::of(cluster).ok_or_else(|| refused("the cluster has no release: it was never made"))?;
-        let found = self.found(call.context, cluster, template).await?;
+        let found = found(questions, call.context, cluster, template).await?;
         let rows = Rows {
             named,
             groups: call.node_groups,
@@ -172,53 +199,6 @@ impl CapiHelmDriver {
         self.helm.upgrade(&arguments, values, &call.cancel).await
     }
 
-    /// What the cloud has of that which the rows name, all asked at once.
-    async fn found(
-        &self,
-        context: &RequestContext,
-        cluster: &Cluster,
-        template: &ClusterTemplate,
-    ) -> Result<Found, DriverError> {
-        let questions = Questions::of(&self.services.cloud, context).await?;
-        let named = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
-        let (network, subnet) = (named(&cluster.fixed_network), named(&cluster.fixed_subnet));
-        let image = template.image_id.as_deref().unwrap_or_default();
-        let external = template.external_network_id.as_deref().unwrap_or_default();
-        let (image, external_network, network, subnet, volume_types) = tokio::try_join!(
-            questions.image(image),
-            questions.external_network(external),
-            async {
-                match &network {
-                    Some(network) => questions.fixed_network(network).await.map(Some),
-                    None => Ok(None),
-                }
-            },
-            async {
-                match &subnet {
-                    Some(subnet) => questions.fixed_subnet(subnet).await.map(Some),
-                    None => Ok(None),
-                }
-            },
-            questions.volume_types(),
-        )?;
-        let text = |name: &str| {
-            context
-                .get(name)
-                .and_then(|value| value.as_str().map(str::to_owned))
-        };
-        Ok(Found {
-            image,
-            external_network,
-            network,
-            subnet,
-            volume_types,
-            keystone: Keystone {
-                auth_url: text("auth_url"),
-                project: text("project_id"),
-            },
-        })
-    }
-
     /// Has the controllers take the cluster away. Its secrets and its credential go when it is gone.
     async fn delete(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
         let mut report = in_progress(call.cluster, ClusterStatus::DeleteInProgress);
@@ -234,6 +214,52 @@ impl CapiHelmDriver {
         }
         Ok(report)
     }
+}
+
+/// What the cloud has of that which the rows name, all asked at once.
+async fn found(
+    questions: &Questions<'_>,
+    context: &RequestContext,
+    cluster: &Cluster,
+    template: &ClusterTemplate,
+) -> Result<Found, DriverError> {
+    let named = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+    let (network, subnet) = (named(&cluster.fixed_network), named(&cluster.fixed_subnet));
+    let image = template.image_id.as_deref().unwrap_or_default();
+    let external = template.external_network_id.as_deref().unwrap_or_default();
+    let (image, external_network, network, subnet, volume_types) = tokio::try_join!(
+        questions.image(image),
+        questions.external_network(external),
+        async {
+            match &network {
+                Some(network) => questions.fixed_network(network).await.map(Some),
+                None => Ok(None),
+            }
+        },
+        async {
+            match &subnet {
+                Some(subnet) => questions.fixed_subnet(subnet).await.map(Some),
+                None => Ok(None),
+            }
+        },
+        questions.volume_types(),
+    )?;
+    let text = |name: &str| {
+        context
+            .get(name)
+            .and_then(|value| value.as_str().map(str::to_owned))
+    };
+    Ok(Found {
+        image,
+        external_network,
+        network,
+        subnet,
+        volume_types,
+        keystone: Keystone {
+            auth_url: text("auth_url"),
+            project: text("project_id"),
+        },
+    })
 }
 
 fn say(call: &DriverCall<'_>, text: &str) {
@@ -270,24 +296,31 @@ impl Driver for CapiHelmDriver {
             Task::Create => self.create(call).await,
             Task::Delete => self.delete(call).await,
             Task::Update { .. } | Task::Resize { .. } => {
-                self.upgrade(call, call.cluster, call.template, None).await?;
+                let questions = self.questions(call).await?;
+                self.upgrade(call, &questions, call.cluster, call.template, None)
+                    .await?;
                 Ok(updating())
             }
             Task::Upgrade { to, .. } => {
-                self.check_flavors(call, call.node_groups).await?;
-                self.upgrade(call, call.cluster, to, None).await?;
+                let questions = self.questions(call).await?;
+                self.check_flavors(&questions, call.node_groups).await?;
+                self.upgrade(call, &questions, call.cluster, to, None).await?;
                 let mut report = updating();
                 report.node_groups = all_groups(call.node_groups, ClusterStatus::UpdateInProgress);
                 Ok(report)
             }
             Task::CreateNodeGroup(_) | Task::UpdateNodeGroup(_) => {
-                self.check_group(call).await?;
-                self.upgrade(call, call.cluster, call.template, None).await?;
+                let questions = self.questions(call).await?;
+                self.check_group(call, &questions).await?;
+                self.upgrade(call, &questions, call.cluster, call.template, None)
+                    .await?;
                 Ok(updating())
             }
             Task::DeleteNodeGroup(lost) => {
                 let lost = call.node_groups.iter().find(|group| group.uuid == *lost);
-                self.upgrade(call, call.cluster, call.template, lost).await?;
+                let questions = self.questions(call).await?;
+                self.upgrade(call, &questions, call.cluster, call.template, lost)
+                    .await?;
                 Ok(updating())
             }
             Task::RotateCredential => self.rotate_credential(call).await,
@@ -301,24 +334,15 @@ impl Driver for CapiHelmDriver {
     }
 
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {
-        let mut seen = Vec::with_capacity(clusters.len());
-        for one in clusters {
-            seen.push(Observation {
-                cluster: one.cluster.uuid.clone(),
-                result: self.observe_one(one).await,
-            });
-        }
-        Ok(seen)
+        let looks: Vec<_> = clusters.iter().map(|one| self.observation(one).boxed()).collect();
+        Ok(stream::iter(looks).buffered(AT_A_TIME).collect().await)
     }
 
     async fn health(&self, clusters: &[ClusterRef]) -> Result<Vec<HealthObservation>, DriverError> {
-        let mut seen = Vec::with_capacity(clusters.len());
-        for one in clusters {
-            seen.push(HealthObservation {
-                cluster: one.cluster.uuid.clone(),
-                result: self.health_of(one).await,
-            });
-        }
-        Ok(seen)
+        let looks: Vec<_> = clusters
+            .iter()
+            .map(|one| self.health_observation(one).boxed())
+            .collect();
+        Ok(stream::iter(looks).buffered(AT_A_TIME).collect().await)
     }
 }

@@ -1,6 +1,7 @@
 //! The credential of a cluster through its life: made when the cluster is, replaced when its user asks for it, gone with it.
 
-use magnum_common::context::RequestContext;
+use std::collections::BTreeSet;
+
 use magnum_common::model::{Cluster, ClusterStatus};
 use magnum_driver_api::{ClusterRef, DriverCall, DriverError, DriverReport, HealthReport, Reason};
 
@@ -24,6 +25,7 @@ impl CapiHelmDriver {
     pub(crate) async fn ensure_credential(
         &self,
         call: &DriverCall<'_>,
+        questions: &Questions<'_>,
         cluster: &Cluster,
         management: &Management,
     ) -> Result<(), DriverError> {
@@ -31,37 +33,39 @@ impl CapiHelmDriver {
         let user = cluster.user_id.clone().unwrap_or_default();
         let current = match management.credential_id(named).await? {
             Some(written) => written,
-            None => {
-                self.new_credential(call.context, &user, named, management)
-                    .await?
-            }
+            None => self.new_credential(questions, &user, named, management).await?,
         };
-        if call.attempt > 1 {
-            credentials::remove_others(&self.services.cloud, &user, cluster, &current).await?;
+        let cloud = &self.services.cloud;
+        if call.attempt > 1
+            && let Err(error) = credentials::remove_others(cloud, &user, cluster, &current).await
+        {
+            // Nothing that the cluster needs.
+            tracing::warn!(%error, "credentials that earlier attempts have made may stay in Keystone");
         }
         Ok(())
     }
 
-    /// The id of a new credential, which is in the cluster's secret.
+    /// The id of a new credential, which is in the cluster's secret. It is made when all is known that is written down with it.
     async fn new_credential(
         &self,
-        context: &RequestContext,
+        questions: &Questions<'_>,
         user: &str,
         named: Named<'_>,
         management: &Management,
     ) -> Result<String, DriverError> {
-        let cloud = &self.services.cloud;
+        let drivers = self.services.options.drivers();
+        let place = questions.place().await?;
+        let ca = believed(drivers.openstack_ca_file.clone()).await?;
         let random = self.services.random.digits(8);
-        let made = credentials::create(cloud, context, user, named.cluster, &random).await?;
-        let place = Questions::of(cloud, context).await?.place().await?;
+        let made = credentials::create(questions, user, named.cluster, &random).await?;
         let access = CloudAccess {
             id: &made.id,
             secret: &made.secret,
             auth_url: &place.keystone,
             region: &place.region,
             interface: &self.options.app_cred_interface_type,
-            verify: self.services.options.drivers().verify_ca,
-            ca: &believed(self.services.options.drivers().openstack_ca_file.clone()).await?,
+            verify: drivers.verify_ca,
+            ca: &ca,
         };
         management.apply_credential(named, &access).await?;
         Ok(made.id)
@@ -87,7 +91,7 @@ impl CapiHelmDriver {
         let management = self.management(&cluster).await?;
         let old = management.credential_id(named).await?;
         let current = self
-            .new_credential(call.context, user, named, &management)
+            .new_credential(&self.questions(call).await?, user, named, &management)
             .await?;
         if before.as_deref() != Some(user) {
             self.apply_certificates(&cluster, &management).await?;
@@ -96,16 +100,15 @@ impl CapiHelmDriver {
         report.cluster.user_id = Some(user.to_owned());
         report.cluster.stack_id = cluster.stack_id.clone();
         let owner = before.unwrap_or_default();
-        if call.attempt > 1 {
-            // What an earlier attempt has made, and the one before it, which no secret names any more.
-            let cloud = &self.services.cloud;
-            credentials::remove_others(cloud, user, &cluster, &current).await?;
-            if owner != user {
-                credentials::remove_others(cloud, &owner, &cluster, &current).await?;
+        let removed = if call.attempt > 1 {
+            self.remove_all_but(&current, &cluster, [&owner, user]).await
+        } else {
+            match old {
+                Some(old) => credentials::remove(&self.services.cloud, &owner, &cluster, &old).await,
+                None => Ok(()),
             }
-        } else if let Some(old) = old
-            && let Err(stays) = credentials::remove(&self.services.cloud, &owner, &cluster, &old).await
-        {
+        };
+        if let Err(stays) = removed {
             report.cluster.status_reason = Some(format!(
                 "A new application credential was applied successfully but the previous application credential could not be \
                  deleted: {}",
@@ -113,6 +116,14 @@ impl CapiHelmDriver {
             ));
         }
         Ok(report)
+    }
+
+    /// What earlier attempts have made, and what was before them: no secret names it any more.
+    async fn remove_all_but(&self, current: &str, cluster: &Cluster, users: [&str; 2]) -> Result<(), Stays> {
+        for user in BTreeSet::from(users) {
+            credentials::remove_others(&self.services.cloud, user, cluster, current).await?;
+        }
+        Ok(())
     }
 
     pub(crate) async fn observe_one(&self, one: &ClusterRef) -> Result<DriverReport, DriverError> {

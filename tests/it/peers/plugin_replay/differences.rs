@@ -109,7 +109,7 @@ pub const SAME_STACK_AGAIN: Difference<Case, Expected> = Difference {
     instead: |_, expected| expected.steps.iter_mut().for_each(updated_if_of_the_stack),
 };
 
-pub const NOT_LOOKED_AT: Difference<Case, Expected> = Difference {
+const NOT_LOOKED_AT: Difference<Case, Expected> = Difference {
     reason: "a cluster that is not in progress is not looked at",
     is_in: |case| case.call() == "update_cluster_status" && !is_looked_at(case),
     instead: |case, expected| {
