@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_with_what_to_do() {
+    fn check_names_missing_kinds_and_permissions_with_a_remedy() {
         let groups = Needs::CapiHelm.groups();
         let mut report = Report {
             version: "v1.33.1".into(),
