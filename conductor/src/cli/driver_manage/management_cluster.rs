@@ -26,7 +26,7 @@ pub(super) enum Command {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CheckArgs {
-    /// The kubeconfig, as [capi_helm] kubeconfig_file names it; unsaid: those of KUBECONFIG, or ~/.kube/config, or the account
+    /// The kubeconfig, as `[capi_helm] kubeconfig_file` names it; unsaid: those of KUBECONFIG, or ~/.kube/config, or the account
     /// of this pod
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
