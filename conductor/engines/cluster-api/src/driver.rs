@@ -101,6 +101,9 @@ impl CapiHelmDriver {
     async fn check_group(&self, call: &DriverCall<'_>, questions: &Questions<'_>) -> Result<(), DriverError> {
         let uuid = call.task.node_group();
         let group = call.node_groups.iter().find(|group| Some(&group.uuid) == uuid);
+        if let (Task::CreateNodeGroup(_), Some(group)) = (call.task, group) {
+            names::check_new_group(group, call.node_groups).map_err(refused)?;
+        }
         self.check_flavors(questions, group).await?;
         let labels = Labels::of(call.cluster, call.template);
         if let Some(group) = group

@@ -6,6 +6,9 @@ use magnum_common::model::{Cluster, NodeGroup};
 /// begin with it.
 const NAME_IN_RELEASE: usize = 30;
 
+/// What masters are called.
+const CONTROL_PLANE: &str = "control-plane";
+
 /// Longest value of a label.
 const LABEL_VALUE: usize = 63;
 
@@ -43,6 +46,50 @@ pub fn release(cluster_name: &str, random: &str) -> String {
     format!("{name}-{random}").to_lowercase()
 }
 
+/// Why a node group cannot be told from another one in the management cluster.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadGroupName {
+    /// The chart refuses it.
+    #[error(
+        "The node group {0} would be called {1:?} in the management cluster, where a name has three characters at least and begins \
+         with a letter: give it another name."
+    )]
+    TooLittle(String, String),
+    /// Two are called the same.
+    #[error(
+        "The node groups {0} and {1} would both be called {2:?} in the management cluster: give the new one another name."
+    )]
+    OfAnother(String, String, String),
+    /// The masters are called that.
+    #[error(
+        "The node group {0} would be called as the masters are in the management cluster: give it another name."
+    )]
+    OfMasters(String),
+}
+
+/// Whether a new group has a name of its own among those of its cluster.
+///
+/// # Errors
+/// Another name is needed.
+pub fn check_new_group(group: &NodeGroup, all: &[NodeGroup]) -> Result<(), BadGroupName> {
+    let name = sanitized(&group.name);
+    if name.len() < 3 || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        return Err(BadGroupName::TooLittle(group.name.clone(), name));
+    }
+    if name == CONTROL_PLANE {
+        return Err(BadGroupName::OfMasters(group.name.clone()));
+    }
+    let mut others = all.iter().filter(|other| other.uuid != group.uuid);
+    match others.find(|other| sanitized(&other.name) == name) {
+        Some(other) => Err(BadGroupName::OfAnother(
+            other.name.clone(),
+            group.name.clone(),
+            name,
+        )),
+        None => Ok(()),
+    }
+}
+
 /// A cluster with the name by which the management cluster knows it.
 #[derive(Debug, Clone, Copy)]
 pub struct Named<'a> {
@@ -65,7 +112,7 @@ impl<'a> Named<'a> {
 
     /// Its `KubeadmControlPlane`.
     pub fn control_plane(&self) -> String {
-        self.part("control-plane")
+        self.part(CONTROL_PLANE)
     }
 
     /// A group's `MachineDeployment`.
@@ -112,6 +159,37 @@ mod tests {
             ("...", ""),
         ] {
             assert_eq!(sanitized(text), name, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_new_group_needs_a_name_of_its_own() {
+        use magnum_common::ids::{ClusterUuid, NodeGroupUuid};
+        let group = |name: &str| {
+            NodeGroup::new(
+                NodeGroupUuid::new(name),
+                name,
+                ClusterUuid::new("c"),
+                "p",
+                "worker",
+            )
+        };
+        let all = [group("default-worker"), group("a_pool")];
+        for good in ["pool", "default-worker", "b-pool"] {
+            assert_eq!(check_new_group(&group(good), &all), Ok(()), "{good}");
+        }
+        for (bad, why) in [
+            (
+                "A-Pool",
+                "The node groups a_pool and A-Pool would both be called \"a-pool\"",
+            ),
+            ("12", "The node group 12 would be called \"12\""),
+            ("1st-pool", "begins with a letter"),
+            ("+++", "The node group +++ would be called \"\""),
+            ("Control_Plane", "as the masters are"),
+        ] {
+            let told = check_new_group(&group(bad), &all).unwrap_err().to_string();
+            assert!(told.contains(why), "{told}");
         }
     }
 

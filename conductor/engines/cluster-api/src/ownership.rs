@@ -19,6 +19,10 @@ fn no_release() -> DriverError {
     DriverError::Permanent("the cluster has no release: it was never made".into())
 }
 
+fn no_user() -> DriverError {
+    DriverError::Permanent("the request does not say whose credential it is to be".into())
+}
+
 impl CapiHelmDriver {
     /// Makes a credential and writes it, unless an earlier attempt has. One that an earlier attempt has made and not written is
     /// removed.
@@ -84,7 +88,8 @@ impl CapiHelmDriver {
     /// The cluster belongs to whoever asked, from now on.
     pub(crate) async fn rotate_credential(&self, call: &DriverCall<'_>) -> Result<DriverReport, DriverError> {
         let user = call.context.get("user_id");
-        let user = user.as_ref().and_then(|user| user.as_str()).unwrap_or_default();
+        let user = user.as_ref().and_then(|user| user.as_str());
+        let user = user.filter(|user| !user.is_empty()).ok_or_else(no_user)?;
         let mut cluster = call.cluster.clone();
         let before = cluster.user_id.replace(user.to_owned());
         let named = Named::of(&cluster).ok_or_else(no_release)?;
@@ -139,7 +144,8 @@ impl CapiHelmDriver {
         }
     }
 
-    /// The cluster is gone: its secrets and its credential are next.
+    /// The cluster is gone: its credential and its secrets are next, in this order: the secret says which credential it is. While
+    /// Keystone is away both stay, and the next look tries again.
     async fn clear_away(
         &self,
         cluster: &Cluster,
@@ -150,7 +156,6 @@ impl CapiHelmDriver {
             Some(named) => management.credential_id(named).await?,
             None => None,
         };
-        management.remove_secrets(cluster.uuid.as_str()).await?;
         let owner = cluster.user_id.as_deref().unwrap_or_default();
         if let Some(id) = credential
             && let Err(stays) = credentials::remove(&self.services.cloud, owner, cluster, &id).await
@@ -160,7 +165,13 @@ impl CapiHelmDriver {
                 cluster.uuid,
                 told(&stays)
             ));
+            if let Stays::Service(error) = stays
+                && let away @ DriverError::Transient(_) = DriverError::from(error)
+            {
+                return Err(away);
+            }
         }
+        management.remove_secrets(cluster.uuid.as_str()).await?;
         Ok(report)
     }
 
