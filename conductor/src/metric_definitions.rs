@@ -27,6 +27,8 @@ pub const OPERATIONS_PURGED: &str = "magnum_operations_purged_total";
 pub const DRIVERS_LOADED: &str = "magnum_drivers_loaded";
 /// Driver folders that could not be loaded.
 pub const DRIVERS_FAILED: &str = "magnum_drivers_failed";
+/// Things that an operator has to see to before a driver can do its work, by `driver`.
+pub const DRIVER_LACKS: &str = "magnum_driver_lacks";
 /// Duration of a driver's call for an operation, by `driver`, `kind` and `outcome`.
 pub const DRIVER_CALL_SECONDS: &str = "magnum_driver_call_seconds";
 /// Clusters looked at by the status sync, by `outcome`.
@@ -134,6 +136,12 @@ pub const ALL: &[Metric] = &[
         kind: Kind::Gauge,
         labels: &[],
         meaning: "Driver folders that this conductor could not load",
+    },
+    Metric {
+        name: DRIVER_LACKS,
+        kind: Kind::Gauge,
+        labels: &["driver"],
+        meaning: "Things that a driver lacks at this conductor, such as permissions in a management cluster; the log names them",
     },
     Metric {
         name: DRIVER_CALL_SECONDS,

@@ -4,6 +4,7 @@
 
 pub mod announce;
 pub mod certificate_removal;
+pub mod driver_lacks;
 pub mod health;
 pub mod journal_history;
 pub mod journal_metrics;

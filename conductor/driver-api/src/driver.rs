@@ -89,6 +89,12 @@ pub trait Driver: Send + Sync {
         ))))
     }
 
+    /// What an operator has to see to before the driver can do its work at this conductor, a sentence each: programs, permissions,
+    /// what another system has to have. Asked when the conductor starts, and every few minutes; must change nothing.
+    async fn lacks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Most clusters in one look, of [`Driver::observe`], [`Driver::health`] and [`Driver::utilisation`], for a driver
     /// that wants to see them together. `None`: they are spread over as many looks as may run at the same time.
     fn observe_batch(&self) -> Option<usize> {

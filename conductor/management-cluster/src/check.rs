@@ -22,6 +22,19 @@ impl Report {
         let served = |(_, standing): &(&Group, Standing)| matches!(standing, Standing::Served(_));
         self.groups.iter().all(served) && self.denied.is_empty()
     }
+
+    /// What is missing, a sentence each.
+    pub fn missing(&self) -> Vec<String> {
+        let kinds = self.groups.iter().filter_map(|(group, standing)| {
+            let remedy = standing.remedy(group)?;
+            Some(format!("{} in the management cluster: {remedy}", group.name))
+        });
+        let rights = self
+            .denied
+            .iter()
+            .map(|right| format!("the account in the management cluster may not {right}"));
+        kinds.chain(rights).collect()
+    }
 }
 
 /// Why nothing can be said.

@@ -23,6 +23,23 @@ pub enum Standing {
     Missing,
 }
 
+impl Standing {
+    /// What is missing of this group, and what is to be done; `None`: nothing.
+    pub fn remedy(&self, group: &Group) -> Option<String> {
+        match self {
+            Self::Served(_) => None,
+            Self::Lacks { resources, .. } => {
+                Some(format!("{}: update {}", resources.join(", "), group.provider))
+            }
+            Self::OtherVersions(_) => {
+                let needed = group.versions.join(" or ");
+                Some(format!("{needed}: {} is too old or too new", group.provider))
+            }
+            Self::Missing => Some(format!("install {}", group.provider)),
+        }
+    }
+}
+
 /// The versions in which a group is served.
 fn versions(group: &Group, served: &APIGroupList) -> Option<Vec<String>> {
     let found = served.groups.iter().find(|one| one.name == group.name)?;

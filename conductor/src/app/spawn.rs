@@ -25,7 +25,7 @@ use crate::periodic::key_pool::KeyPoolFilling;
 use crate::periodic::status_sync::{Pace, StatusSync};
 use crate::periodic::trust_removal::TrustRemoval;
 use crate::periodic::utilisation::{Utilisation, UtilisationFigures};
-use crate::periodic::{journal_history, journal_metrics, sealing, service_heartbeat};
+use crate::periodic::{driver_lacks, journal_history, journal_metrics, sealing, service_heartbeat};
 use crate::rpc::Consumer;
 use crate::seal::JournalKey;
 
@@ -113,6 +113,8 @@ async fn announcements(
     // Once before anything else: the API may ask the moment it sees us consuming.
     resources.database.at_start(|| announcer.announce()).await?;
     parts.spawn("driver announcements", |stop| announcer.run(stop));
+    let registry = resources.drivers.registry.clone();
+    parts.spawn("what drivers lack", |stop| driver_lacks::run(registry, stop));
     let db = resources.database.clone();
     parts.spawn("heartbeat", move |stop| {
         service_heartbeat::run(db, host, interval, stop)

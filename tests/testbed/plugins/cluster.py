@@ -86,6 +86,8 @@ class Cluster:
         parts = path.strip("/").split("/")
         group = 2 if parts[0] == "api" else 3
         rest = parts[group:]
+        if not rest:
+            raise Refused(404, "NotFound", "404 page not found")
         if rest[:1] == ["namespaces"] and len(rest) > 2:
             rest = rest[2:]
         if len(rest) == 1:

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use magnum_common::context::RequestContext;
+use magnum_common::error::with_causes;
 use magnum_common::model::{Cluster, ClusterStatus, ClusterTemplate, NodeGroup};
 use magnum_driver_api::{
     ClusterRef, Driver, DriverCall, DriverError, DriverReport, EngineHost, EngineServices, HealthObservation,
@@ -17,12 +18,14 @@ use magnum_driver_api::{
 };
 use magnum_drivers::{DriverInfo, Problem};
 use magnum_engine_process::GuardTiming;
-use magnum_management_cluster::Connection;
+use magnum_management_cluster::needs::Needs;
+use magnum_management_cluster::{Connection, check};
 
 use crate::cloud::Questions;
 use crate::flavors;
 use crate::helm::{self, Chart, Helm, Release};
 use crate::helm_values::{self, Choices, Found, Keystone, Rows};
+use crate::host_needs;
 use crate::labels::Labels;
 use crate::management::Management;
 use crate::names::{self, Named};
@@ -334,6 +337,18 @@ impl Driver for CapiHelmDriver {
                 ))))
             }
         }
+    }
+
+    async fn lacks(&self) -> Vec<String> {
+        let mut lacks = host_needs::missing_helm();
+        match self.connection.cluster().await {
+            Ok(cluster) => match check(&cluster, Needs::CapiHelm).await {
+                Ok(report) => lacks.extend(report.missing()),
+                Err(error) => lacks.push(with_causes(&error)),
+            },
+            Err(error) => lacks.push(with_causes(&error)),
+        }
+        lacks
     }
 
     async fn observe(&self, clusters: &[ClusterRef]) -> Result<Vec<Observation>, DriverError> {

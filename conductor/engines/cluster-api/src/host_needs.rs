@@ -13,10 +13,7 @@ use crate::options::CapiHelmSection;
 
 /// What this host lacks, for whoever looks after it; a sentence each. The management cluster is not asked.
 pub async fn missing_here(settings: &Settings) -> Vec<String> {
-    let mut missing = Vec::new();
-    if !is_on_path("helm") {
-        missing.push("the command helm is not on PATH: install it where conductors find it".to_owned());
-    }
+    let mut missing = missing_helm();
     match settings.section::<CapiHelmSection>() {
         Ok(read) => {
             let option = Some(read.section.kubeconfig_file).filter(|file| !file.is_empty());
@@ -27,6 +24,14 @@ pub async fn missing_here(settings: &Settings) -> Vec<String> {
         Err(errors) => missing.extend(errors.0.iter().map(ToString::to_string)),
     }
     missing
+}
+
+/// Whether the command helm is missing, as a sentence.
+pub fn missing_helm() -> Vec<String> {
+    if is_on_path("helm") {
+        return Vec::new();
+    }
+    vec!["the command helm is not on PATH: install it where conductors find it".to_owned()]
 }
 
 async fn opened(option: Option<PathBuf>) -> Result<(), String> {

@@ -107,19 +107,12 @@ fn told(report: &Report, out: &mut dyn Write, err: &mut dyn Write) -> io::Result
 
 /// The version that is spoken, and what is to be done.
 fn cells(group: &Group, standing: &Standing) -> (String, String) {
-    match standing {
-        Standing::Served(version) => (version.clone(), String::new()),
-        Standing::Lacks { version, resources } => {
-            let missing = format!("{}: update {}", resources.join(", "), group.provider);
-            (version.clone(), missing)
-        }
-        Standing::OtherVersions(others) => {
-            let needed = group.versions.join(" or ");
-            let missing = format!("{needed}: {} is too old or too new", group.provider);
-            (others.join(", "), missing)
-        }
-        Standing::Missing => (String::new(), format!("install {}", group.provider)),
-    }
+    let version = match standing {
+        Standing::Served(version) | Standing::Lacks { version, .. } => version.clone(),
+        Standing::OtherVersions(others) => others.join(", "),
+        Standing::Missing => String::new(),
+    };
+    (version, standing.remedy(group).unwrap_or_default())
 }
 
 #[cfg(test)]
