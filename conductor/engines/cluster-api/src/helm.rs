@@ -230,9 +230,9 @@ fn meaning(end: &End, error: &str) -> Meaning {
     })
 }
 
-/// What helm says when it does not reach somebody.
+/// What helm says when it does not reach somebody, and what an API server in trouble answers it.
 fn is_away(error: &str) -> bool {
-    const SAID: [&str; 8] = [
+    const SAID: [&str; 14] = [
         "cluster unreachable",
         "connection refused",
         "i/o timeout",
@@ -241,6 +241,12 @@ fn is_away(error: &str) -> bool {
         "context deadline exceeded",
         "could not download chart",
         "looks like",
+        "the server is currently unable to handle the request",
+        "the server was unable to return a response in the time allotted",
+        "the server has received too many requests",
+        "an error on the server",
+        "etcdserver: ",
+        "the object has been modified",
     ];
     SAID.iter().any(|said| error.contains(said))
 }
