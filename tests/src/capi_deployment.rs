@@ -2,11 +2,15 @@
 //! have adopted a package as an operator would, or have the driver of `deploy/drivers`; or Python's conductor in the package's own
 //! environment.
 
+use std::fs;
+
 use anyhow::{Context as _, Result};
+use serde_json::Value;
 
 use crate::databases::Backend;
 use crate::deployment::{Api, Deployment, path_with_python};
 use crate::helm::Helm;
+use crate::kubernetes_front::KubernetesFront;
 use crate::management_cluster::ManagementCluster;
 use crate::openstack_command::OpenstackCommand;
 use crate::plugin_world::{PluginWorld, adopted, environment, shipped};
@@ -109,6 +113,21 @@ impl CapiDeployment {
             deployment,
             environment,
         })
+    }
+
+    /// With our driver, for which the management cluster is behind a line that a test controls.
+    pub async fn behind_a_front() -> Result<(Self, KubernetesFront)> {
+        let mut capi = Self::new(Origin::Shipped).await?;
+        let front = KubernetesFront::start(capi.management.kubernetes).await?;
+        let own = capi.management.kubeconfig_of("magnum-capi-helm").await?;
+        let mut kubeconfig: Value = serde_json::from_slice(&fs::read(own)?)?;
+        kubeconfig["clusters"][0]["cluster"]["server"] = format!("https://{}", front.address()).into();
+        let file = capi.deployment.folder.join("kubeconfig");
+        fs::write(&file, kubeconfig.to_string())?;
+        let file = file.to_str().context("a path that is no text")?;
+        capi.deployment.set("capi_helm", "kubeconfig_file", file);
+        capi.deployment.set_environment("KUBECONFIG", file);
+        Ok((capi, front))
     }
 
     /// Our API, which the cloud's catalog lists.

@@ -161,6 +161,12 @@ impl Kubernetes {
         self.address
     }
 
+    /// The API server's process.
+    pub async fn pid(&self) -> Result<u32> {
+        let server = self.server.lock().await;
+        Ok(server.as_ref().context("it was killed")?.pid())
+    }
+
     /// `kill -9` of the API server.
     pub async fn kill(&self) -> Result<()> {
         end(&self.server).await
@@ -194,6 +200,11 @@ impl Kubernetes {
         Ok(serde_json::from_slice(
             &self.send("APPLY", path, Some(object)).await?,
         )?)
+    }
+
+    /// Merges a patch into the object at this path.
+    pub async fn merge(&self, path: &str, patch: &Value) -> Result<()> {
+        self.send("PATCH", path, Some(patch)).await.map(drop)
     }
 
     /// Makes a node whose condition `Ready` has this status.

@@ -85,6 +85,7 @@ pub mod helm;
 pub mod http_trap;
 pub mod keystone_people;
 pub mod kubernetes;
+pub mod kubernetes_front;
 pub mod management;
 pub mod management_cluster;
 pub mod mariadb;

@@ -87,12 +87,15 @@ impl ManagementCluster {
         Ok(own)
     }
 
-    /// Has the machine deployments of these node groups in a namespace end with the phase `Failed`.
-    pub async fn fail_node_groups(&self, namespace: &str, names: &[&str]) -> Result<()> {
-        let names: serde_json::Map<String, Value> =
-            names.iter().map(|name| ((*name).to_owned(), json!(""))).collect();
+    /// Has the machine deployments of these node groups of a cluster end with the phase `Failed`, and of no others of it.
+    pub async fn fail_node_groups(&self, namespace: &str, stack: &str, names: &[&str]) -> Result<()> {
+        let names: serde_json::Map<String, Value> = names
+            .iter()
+            .map(|name| (format!("{stack}-{name}"), json!("")))
+            .collect();
+        // Each cluster has a manager of its own, who does not touch what the others have.
         let path =
-            format!("/api/v1/namespaces/{namespace}/configmaps/failing-node-groups?fieldManager=tests");
+            format!("/api/v1/namespaces/{namespace}/configmaps/failing-node-groups?fieldManager={stack}");
         let switch = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "failing-node-groups"}, "data": names});
         self.kubernetes.apply(&path, &switch).await.map(drop)

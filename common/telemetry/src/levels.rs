@@ -20,6 +20,7 @@ const QUIET: &[(&str, LevelFilter)] = &[
     ("hyper_util", LevelFilter::INFO),
     ("h2", LevelFilter::INFO),
     ("kube_client", LevelFilter::OFF),
+    ("kube_runtime", LevelFilter::OFF),
     ("reqwest", LevelFilter::INFO),
     ("rustls", LevelFilter::WARN),
     ("tower", LevelFilter::INFO),
@@ -36,6 +37,7 @@ const NEVER_MORE: &[(&str, LevelFilter)] = &[
     ("amq_protocol", LevelFilter::DEBUG),
     ("async_rs", LevelFilter::DEBUG),
     ("kube_client", LevelFilter::OFF),
+    ("kube_runtime", LevelFilter::OFF),
     ("lapin::returned_messages", LevelFilter::OFF),
 ];
 

@@ -8,11 +8,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use http::header::{HeaderValue, USER_AGENT};
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 /// How long a connection may take to be made.
 pub const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// Who asks, for the API server's audit log.
+const WHO_WE_ARE: &str = concat!("magnum/", env!("CARGO_PKG_VERSION"));
 /// How long the server may be silent.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
@@ -88,6 +91,10 @@ impl Source {
         }
     }
 
+    pub(crate) fn client(&self, config: Config) -> Result<Client, AccessError> {
+        Client::try_from(config).map_err(|why| AccessError::Client(self.named(), Box::new(why)))
+    }
+
     async fn config(&self) -> Result<Config, AccessError> {
         let unusable = |why| AccessError::Kubeconfig {
             named: self.named(),
@@ -117,6 +124,8 @@ fn merged(files: &OsString) -> Result<Kubeconfig, KubeconfigError> {
 #[derive(Clone)]
 pub struct ManagementCluster {
     pub(crate) client: Client,
+    /// What the client was made of.
+    pub(crate) config: Config,
     /// Its address.
     pub address: String,
     /// Where it is written down.
@@ -132,12 +141,13 @@ impl ManagementCluster {
         let mut config = source.config().await?;
         config.connect_timeout = Some(CONNECT_WITHIN);
         config.read_timeout = Some(ANSWER_WITHIN);
-        let address = config.cluster_url.to_string();
-        let client =
-            Client::try_from(config).map_err(|why| AccessError::Client(source.named(), Box::new(why)))?;
+        config
+            .headers
+            .push((USER_AGENT, HeaderValue::from_static(WHO_WE_ARE)));
         Ok(Self {
-            client,
-            address,
+            client: source.client(config.clone())?,
+            address: config.cluster_url.to_string(),
+            config,
             source,
         })
     }

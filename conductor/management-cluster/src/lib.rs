@@ -9,6 +9,7 @@
 //! | [`rights`] | which of these rights the account has |
 //! | [`check()`] | all of it at once, as findings |
 //! | [`objects`] | objects: applied, read, deleted |
+//! | [`watch`] | objects of certain kinds, watched |
 //!
 //! Guarantees: a check changes nothing, takes no longer than [`access::CONNECT_WITHIN`] and [`access::ANSWER_WITHIN`] allow each
 //! request, and neither tokens nor keys appear in an error. It does not guarantee that controllers run: kinds are served also
@@ -21,6 +22,7 @@ pub mod needs;
 pub mod objects;
 pub mod rights;
 pub mod served;
+pub mod watch;
 
 pub use self::access::ManagementCluster;
 pub use self::check::{CheckError, Report, check};

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
+use kube::core::{GroupVersionKind, Status};
 use kube::{Api, Client};
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    fn resource(self) -> ApiResource {
+    pub(crate) fn resource(self) -> ApiResource {
         let kind = GroupVersionKind::gvk(self.group, self.version, self.name);
         ApiResource::from_gvk_with_plural(&kind, self.plural)
     }
@@ -111,6 +111,8 @@ pub enum Failure {
     Away,
     /// The account may not do that, or is not known: somebody who runs the management cluster can change it.
     Denied,
+    /// There is no such kind, or not in this version: somebody who runs the management cluster can change that, too.
+    NotServed,
     /// The object is refused as it is.
     Refused,
 }
@@ -129,6 +131,9 @@ pub struct RequestError {
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Why {
+    /// The API server does not know the kind. Of an object that is not there, and of a namespace, it tells the name.
+    #[error("the API server has no such kind in {0}")]
+    NotServed(String),
     /// The API server's answer.
     #[error("HTTP {code}: {said}")]
     Answer {
@@ -142,9 +147,12 @@ pub enum Why {
     None(Box<kube::Error>),
 }
 
-impl From<kube::Error> for Why {
-    fn from(error: kube::Error) -> Self {
+impl Why {
+    fn of(kind: Kind, error: kube::Error) -> Self {
         match error {
+            kube::Error::Api(status) if is_not_served(kind, &status) => {
+                Self::NotServed(kind.resource().api_version)
+            }
             kube::Error::Api(status) => Self::Answer {
                 code: status.code,
                 said: status.message.clone(),
@@ -154,11 +162,21 @@ impl From<kube::Error> for Why {
     }
 }
 
+/// Whether there is no such kind. Of an object, or a namespace, that is not there an answer tells the name; those of the core are always
+/// served.
+fn is_not_served(kind: Kind, status: &Status) -> bool {
+    let tells_a_name = status
+        .details
+        .as_ref()
+        .is_some_and(|details| !details.name.is_empty());
+    status.code == 404 && !kind.group.is_empty() && !tells_a_name
+}
+
 impl RequestError {
-    fn new(what: String) -> impl FnOnce(kube::Error) -> Self {
+    fn new(kind: Kind, what: String) -> impl FnOnce(kube::Error) -> Self {
         move |why| Self {
             what,
-            why: why.into(),
+            why: Why::of(kind, why),
         }
     }
 
@@ -171,6 +189,7 @@ impl RequestError {
                 409 | 429 | 500.. => Failure::Away,
                 _ => Failure::Refused,
             },
+            Why::NotServed(_) => Failure::NotServed,
             Why::None(_) => Failure::Away,
         }
     }
@@ -179,12 +198,8 @@ impl RequestError {
     pub fn said(&self) -> Option<&str> {
         match &self.why {
             Why::Answer { said, .. } => Some(said),
-            Why::None(_) => None,
+            Why::NotServed(_) | Why::None(_) => None,
         }
-    }
-
-    fn is_missing(&self) -> bool {
-        matches!(self.why, Why::Answer { code: 404, .. })
     }
 }
 
@@ -220,24 +235,28 @@ impl ManagementCluster {
             .patch(named.name, &how, &Patch::Apply(&object))
             .await
             .map(drop)
-            .map_err(RequestError::new(format!("{named} cannot be applied")))
+            .map_err(RequestError::new(
+                named.kind,
+                format!("{named} cannot be applied"),
+            ))
     }
 
-    /// The object as it is now; `None`: there is none.
+    /// The object as it is now; `None`: there is none. That of a kind that is not served is not known: its definition may come back,
+    /// and the object with it, or it is there in another version.
     ///
     /// # Errors
     /// See [`Failure`].
-    pub async fn get(&self, named: Named<'_>) -> Result<Option<Value>, RequestError> {
-        let found = self
-            .api(named.kind, named.namespace)
-            .get_opt(named.name)
-            .await
-            .and_then(|object| {
-                object
-                    .map(|object| serde_json::to_value(object).map_err(kube::Error::SerdeError))
-                    .transpose()
-            });
-        found.map_err(RequestError::new(format!("{named} cannot be read")))
+    pub async fn get(&self, of: Named<'_>) -> Result<Option<Value>, RequestError> {
+        let found = match self.api(of.kind, of.namespace).get(of.name).await {
+            Ok(object) => serde_json::to_value(object)
+                .map(Some)
+                .map_err(kube::Error::SerdeError),
+            Err(kube::Error::Api(status)) if status.code == 404 && !is_not_served(of.kind, &status) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        };
+        found.map_err(RequestError::new(of.kind, format!("{of} cannot be read")))
     }
 
     /// The objects of a kind in a namespace that have these labels (`a=b,c=d`). A kind that is not installed has none.
@@ -253,9 +272,12 @@ impl ManagementCluster {
                 let values = list.items.into_iter().map(serde_json::to_value);
                 values.collect::<Result<_, _>>().map_err(kube::Error::SerdeError)
             })
-            .map_err(RequestError::new(format!("{} cannot be listed", kind.plural)));
+            .map_err(RequestError::new(
+                kind,
+                format!("{} cannot be listed", kind.plural),
+            ));
         match found {
-            Err(error) if error.is_missing() => Ok(Vec::new()),
+            Err(error) if error.failure() == Failure::NotServed => Ok(Vec::new()),
             other => other,
         }
     }
@@ -271,7 +293,7 @@ impl ManagementCluster {
         name: &str,
         object: &Value,
     ) -> Result<(), RequestError> {
-        let failed = RequestError::new(format!("{} {name} cannot be written", kind.name));
+        let failed = RequestError::new(kind, format!("{} {name} cannot be written", kind.name));
         let object: DynamicObject = match serde_json::from_value(object.clone()) {
             Ok(object) => object,
             Err(error) => return Err(failed(kube::Error::SerdeError(error))),
@@ -292,6 +314,9 @@ impl ManagementCluster {
             .delete_collection(&DeleteParams::default(), &ListParams::default().labels(labels))
             .await
             .map(drop)
-            .map_err(RequestError::new(format!("{} cannot be deleted", kind.plural)))
+            .map_err(RequestError::new(
+                kind,
+                format!("{} cannot be deleted", kind.plural),
+            ))
     }
 }

@@ -74,7 +74,7 @@ pub(super) const MAY_LIST: &[(&str, &[&str])] = &[
         ],
     ),
     ("conductor/kubernetes", &["magnum-common", "magnum-driver-api"]),
-    ("conductor/management-cluster", &[]),
+    ("conductor/management-cluster", &["magnum-common"]),
     ("conductor/x509", &["magnum-common", "magnum-config"]),
     (
         "conductor/rpc-server",

@@ -7,6 +7,7 @@
 
 mod conductors;
 mod interrupted;
+mod misbehaving;
 mod tenant;
 
 use anyhow::{Context as _, Result, ensure};

@@ -55,9 +55,10 @@ class Fleet:
             self.server.patch(thing, {"metadata": {"finalizers": [*finalizers_of(thing), finalizer]}})
 
     def let_go(self, thing: Object) -> None:
-        """Takes away all finalizers."""
-        if finalizers_of(thing):
-            self.server.patch(thing, {"metadata": {"finalizers": None}})
+        """Takes away the controllers' finalizers, and leaves those of others."""
+        left = [one for one in finalizers_of(thing) if not one.endswith(".x-k8s.io")]
+        if left != finalizers_of(thing):
+            self.server.patch(thing, {"metadata": {"finalizers": left}})
 
     def set_status(self, thing: Object, status: Object) -> None:
         """Writes a status that differs from what is there."""

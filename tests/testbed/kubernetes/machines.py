@@ -27,7 +27,7 @@ CLONED_FROM = "cluster.x-k8s.io/cloned-from-name"
 DELETE_FIRST = "cluster.x-k8s.io/delete-machine"
 """Says of a machine that it is the one to go when there are too many."""
 FAILING = "failing-node-groups"
-"""A ConfigMap: machine deployments of its namespace whose names end with one of its keys end with the phase `Failed`."""
+"""A ConfigMap: machine deployments of its namespace whose names are among its keys end with the phase `Failed`."""
 
 
 def control_plane(fleet: Fleet, plane: Object) -> None:
@@ -78,7 +78,7 @@ def deployment(fleet: Fleet, deployed: Object) -> None:
     elif not counts["readyReplicas"] == counts["updatedReplicas"] == counts["replicas"] == spec["replicas"]:
         phase = "ScalingUp"
     switch = fleet.server.get("ConfigMap", namespace_of(deployed), FAILING) or {}
-    if any(name_of(deployed).endswith(f"-{name}") for name in switch.get("data") or {}):
+    if name_of(deployed) in (switch.get("data") or {}):
         phase = "Failed"
     is_ready = phase == "Running"
     status = {**counts, "phase": phase, "conditions": conditions(deployed, Available=is_ready, Ready=is_ready)}

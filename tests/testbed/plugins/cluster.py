@@ -1,5 +1,6 @@
 """The double of a Kubernetes API: a management cluster, or a cluster that was made. It keeps objects by their paths and
-knows what the drivers ask for: not conflicts of server-side apply, admission, conversion or watch."""
+knows what the drivers ask for: not conflicts of server-side apply, admission, conversion or watch. As worlds change here from
+one moment to the next, it lets nobody list what is to be watched then."""
 
 import base64
 import copy
@@ -14,11 +15,12 @@ Answer = tuple[int, Any]
 
 
 class Refused(Exception):
-    """A request that is answered with a Status object."""
+    """A request that is answered with a Status object, which names what it is about, if that is an object."""
 
-    def __init__(self, status: int, reason: str, message: str) -> None:
+    def __init__(self, status: int, reason: str, message: str, name: str = "") -> None:
         super().__init__(message)
         self.status, self.reason, self.message = status, reason, message
+        self.details = {"details": {"name": name}} if name else {}
 
 
 class Cluster:
@@ -96,6 +98,8 @@ class Cluster:
 
     def _collection(self, method: str, path: str, query: dict[str, str], version: str, body: Any) -> Answer:
         if method == "GET":
+            if "limit" in query or "watch" in query:
+                raise Refused(403, "Forbidden", "nobody may list and watch")
             items = self.list(path, query.get("labelSelector"), query.get("fieldSelector"))
             metadata = {"resourceVersion": str(self.resource_version), "continue": ""}
             return 200, {"kind": "List", "apiVersion": version, "items": items, "metadata": metadata}
@@ -117,7 +121,9 @@ class Cluster:
         if method == "PATCH":
             return self._patch(path, query, content_type, body, stored)
         if stored is None:
-            raise Refused(404, "NotFound", absent if method == "GET" else path)
+            # Recorded errors quote all of an answer about a Secret, and these name nothing.
+            name = path.rsplit("/", 1)[1] if path.startswith("/apis/") else ""
+            raise Refused(404, "NotFound", absent if method == "GET" else path, name)
         if method == "GET":
             return 200, copy.deepcopy(stored)
         if method == "PUT":
@@ -221,6 +227,7 @@ def start(cluster: Cluster) -> str:
                         "status": "Failure",
                         "message": refused.message,
                         "reason": refused.reason,
+                        **refused.details,
                         "code": refused.status,
                     }
             self.reply(effect["status"], answer)

@@ -4,7 +4,6 @@
 //! is there. Nothing waits in here for machines: that is what looks are for.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::FutureExt as _;
@@ -30,7 +29,9 @@ use crate::labels::Labels;
 use crate::management::Management;
 use crate::names::{self, Named};
 use crate::node_counts;
+use crate::observed::Objects;
 use crate::options::{CapiHelmSection, LabelDefaultsSection};
+use crate::watched;
 
 /// Clusters that are looked at side by side: enough to hide what an answer takes, few enough for the API server.
 const AT_A_TIME: usize = 8;
@@ -40,7 +41,7 @@ pub struct CapiHelmDriver {
     info: DriverInfo,
     pub(crate) options: CapiHelmSection,
     labels: LabelDefaultsSection,
-    connection: Arc<Connection>,
+    connection: Connection,
     helm: Helm,
     pub(crate) services: EngineServices,
 }
@@ -62,7 +63,7 @@ impl CapiHelmDriver {
         Ok(Self {
             info: host.folder.manifest.info.clone(),
             labels,
-            connection: Arc::new(Connection::new(kubeconfig.map(PathBuf::from))),
+            connection: Connection::new(kubeconfig.map(PathBuf::from), watched::WATCHED),
             helm: Helm {
                 guard: host.services.guard.clone(),
                 timing: GuardTiming::for_lease(host.services.lease),
@@ -79,6 +80,13 @@ impl CapiHelmDriver {
 
     pub(crate) async fn management(&self, cluster: &Cluster) -> Result<Management, DriverError> {
         Management::of(&self.connection, self.namespace(cluster)).await
+    }
+
+    /// A cluster's objects as they were lately, without machines. `None`: that is not known without asking.
+    pub(crate) async fn watched(&self, named: Named<'_>, groups: &[NodeGroup]) -> Option<Objects> {
+        // Who asks then is told why there is no way there.
+        let watches = self.connection.watches().await.ok()?;
+        watched::objects(&watches, &self.namespace(named.cluster), named, groups)
     }
 
     /// One way to the cloud for a whole call: Keystone is asked for the catalog once.

@@ -21,13 +21,16 @@ pub fn look(named: Named<'_>, groups: &[NodeGroup], objects: &Objects) -> Health
     let reasons: StringMap = [
         (
             "cluster",
-            of(objects.cluster.as_ref(), "Cluster resource not found."),
+            of(objects.cluster.as_deref(), "Cluster resource not found."),
         ),
-        ("infrastructure", infrastructure(objects.infrastructure.as_ref())),
+        (
+            "infrastructure",
+            infrastructure(objects.infrastructure.as_deref()),
+        ),
         (
             "controlplane",
             of(
-                objects.control_plane.as_ref(),
+                objects.control_plane.as_deref(),
                 "Control plane resource not found.",
             ),
         ),

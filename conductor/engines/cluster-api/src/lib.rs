@@ -13,6 +13,7 @@
 //! | `helm`, `release` | the program helm, and what it leaves when it is killed |
 //! | `cloud`, `credentials`, `believed` | what the cloud has, and how a cluster talks to it |
 //! | `management`, `secrets` | a project's room in the management cluster |
+//! | `watched` | what is kept of objects that are watched |
 //! | `observed`, `health` | what the objects of a cluster say of it |
 //!
 //! Names, values and statuses are those of the package magnum-capi-helm 1.4.0 (reference drivers.md, section 4): a cluster that its
@@ -36,6 +37,7 @@ mod options;
 mod ownership;
 mod release;
 mod secrets;
+mod watched;
 
 pub use self::driver::CapiHelmDriver;
 pub use self::host_needs::missing_here;

@@ -1,6 +1,7 @@
 //! A project's room in the management cluster, with errors as drivers have them.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use futures::future::try_join_all;
@@ -19,6 +20,7 @@ use crate::names::{Named, sanitized};
 use crate::observed::Objects;
 use crate::release::{self, NotUnlocked};
 use crate::secrets::{self, CloudAccess, MANAGER};
+use crate::watched::OF_CLUSTER;
 
 const AWAY: &str = "the management cluster is not available";
 
@@ -38,6 +40,10 @@ fn failed(error: &RequestError) -> DriverError {
             DriverError::Permanent(Reason::internal(format!("{error}: {said}"), whole))
         }
         (Failure::Refused | Failure::Away, _) => DriverError::Transient(Reason::internal(AWAY, whole)),
+        (Failure::NotServed, _) => DriverError::Transient(Reason::internal(
+            "the management cluster does not have Cluster API in a version that this driver speaks",
+            whole,
+        )),
         // Nothing that the cluster's user could change, and right as soon as an operator has.
         (Failure::Denied, _) => DriverError::Transient(Reason::internal(
             "the management cluster does not let the conductor do what is needed",
@@ -173,17 +179,17 @@ impl Management {
         &self,
         named: Named<'_>,
         groups: &[NodeGroup],
-    ) -> Result<HashMap<String, Value>, DriverError> {
+    ) -> Result<HashMap<String, Arc<Value>>, DriverError> {
         let workers = groups.iter().filter(|group| !group.is_master());
         let found = try_join_all(workers.map(async |group| {
             let name = named.machine_deployment(group);
             let object = self.get(MACHINE_DEPLOYMENT, &name).await?;
-            Ok::<_, DriverError>(object.map(|object| (name, object)))
+            Ok::<_, DriverError>(object.map(|object| (name, Arc::new(object))))
         }));
         Ok(found.await?.into_iter().flatten().collect())
     }
 
-    /// Reads a cluster's objects: those that these groups and its status need.
+    /// Reads a cluster's objects live: those that these groups and its status need.
     ///
     /// # Errors
     /// As all requests.
@@ -192,7 +198,7 @@ impl Management {
             return Ok(Objects::default());
         };
         let control_plane = named.control_plane();
-        let of_addons = format!("addons.stackhpc.com/cluster={}", named.release);
+        let of_addons = format!("{OF_CLUSTER}={}", named.release);
         let (infrastructure, control_plane, machine_deployments, releases, manifests, proxies) = tokio::try_join!(
             self.get(OPENSTACK_CLUSTER, named.release),
             self.get(CONTROL_PLANE, &control_plane),
@@ -217,12 +223,16 @@ impl Management {
             }
         }
         Ok(Objects {
-            cluster: Some(cluster),
-            infrastructure,
-            control_plane,
+            cluster: Some(Arc::new(cluster)),
+            infrastructure: infrastructure.map(Arc::new),
+            control_plane: control_plane.map(Arc::new),
             machine_deployments,
             with_machines,
-            addons: [releases, manifests, proxies].concat(),
+            addons: [releases, manifests, proxies]
+                .into_iter()
+                .flatten()
+                .map(Arc::new)
+                .collect(),
         })
     }
 }

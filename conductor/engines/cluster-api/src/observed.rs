@@ -4,6 +4,7 @@
 //! limits of time are the conductor's.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use magnum_common::model::{Action, Cluster, ClusterStatus, NodeGroup, Outcome};
 use magnum_driver_api::{DriverReport, NodeGroupChanges};
@@ -15,17 +16,17 @@ use crate::names::{Named, sanitized};
 #[derive(Debug, Clone, Default)]
 pub struct Objects {
     /// Its `Cluster`.
-    pub cluster: Option<Value>,
+    pub cluster: Option<Arc<Value>>,
     /// Its `OpenStackCluster`, which says something of its health alone.
-    pub infrastructure: Option<Value>,
+    pub infrastructure: Option<Arc<Value>>,
     /// Its `KubeadmControlPlane`.
-    pub control_plane: Option<Value>,
+    pub control_plane: Option<Arc<Value>>,
     /// Its `MachineDeployment`s, by name.
-    pub machine_deployments: HashMap<String, Value>,
+    pub machine_deployments: HashMap<String, Arc<Value>>,
     /// Groups that have machines, by their name in labels.
     pub with_machines: HashSet<String>,
     /// Its add-ons.
-    pub addons: Vec<Value>,
+    pub addons: Vec<Arc<Value>>,
 }
 
 /// What a look has found.
@@ -74,11 +75,11 @@ pub fn look(cluster: &Cluster, groups: &[NodeGroup], objects: &Objects, ready_wh
         report.cluster.api_address = address(object).filter(|it| cluster.api_address.as_ref() != Some(it));
     }
     report.cluster.coe_version =
-        version(objects.control_plane.as_ref()).filter(|it| cluster.coe_version.as_ref() != Some(it));
+        version(objects.control_plane.as_deref()).filter(|it| cluster.coe_version.as_ref() != Some(it));
     let mut is_going_on = false;
     for group in groups {
         let machines = if group.is_master() {
-            masters(objects.control_plane.as_ref(), ready_when)
+            masters(objects.control_plane.as_deref(), ready_when)
         } else {
             workers(named, group, objects)
         };
@@ -171,7 +172,7 @@ fn group_status(group: &NodeGroup, machines: Machines) -> Option<ClusterStatus> 
 }
 
 /// How a cluster ends whose groups have ended; `None` while it does not.
-fn outcome(cluster: &Value, addons: &[Value]) -> Option<Outcome> {
+fn outcome(cluster: &Value, addons: &[Arc<Value>]) -> Option<Outcome> {
     let met = met(cluster);
     let needed = ["InfrastructureReady", "ControlPlaneReady", "Ready"];
     if !needed.iter().all(|condition| met.contains(condition)) {

@@ -132,13 +132,23 @@ impl CapiHelmDriver {
     }
 
     pub(crate) async fn observe_one(&self, one: &ClusterRef) -> Result<DriverReport, DriverError> {
+        let conditions = &self.options.k8s_control_plane_resource_conditions;
+        let look =
+            |objects: &observed::Objects| observed::look(&one.cluster, &one.node_groups, objects, conditions);
+        let named = Named::of(&one.cluster);
+        if let Some(named) = named
+            && let Some(objects) = self.watched(named, &one.node_groups).await
+            && look(&objects) == Seen::Changes(Box::default())
+        {
+            return Ok(DriverReport::default());
+        }
+        // What changes is told by what is there now, and nothing ends by what a watch has told.
         let management = self.management(&one.cluster).await?;
-        let objects = match Named::of(&one.cluster) {
+        let objects = match named {
             Some(named) => management.objects(named, &one.node_groups).await?,
             None => observed::Objects::default(),
         };
-        let conditions = &self.options.k8s_control_plane_resource_conditions;
-        match observed::look(&one.cluster, &one.node_groups, &objects, conditions) {
+        match look(&objects) {
             Seen::Changes(report) => Ok(*report),
             Seen::Gone => self.clear_away(&one.cluster, &management).await,
         }
@@ -177,8 +187,13 @@ impl CapiHelmDriver {
 
     pub(crate) async fn health_of(&self, one: &ClusterRef) -> Result<HealthReport, DriverError> {
         let named = Named::of(&one.cluster).ok_or_else(no_release)?;
-        let management = self.management(&one.cluster).await?;
-        let objects = management.objects(named, &one.node_groups).await?;
+        let objects = match self.watched(named, &one.node_groups).await {
+            Some(objects) => objects,
+            None => {
+                let management = self.management(&one.cluster).await?;
+                management.objects(named, &one.node_groups).await?
+            }
+        };
         Ok(health::look(named, &one.node_groups, &objects))
     }
 }

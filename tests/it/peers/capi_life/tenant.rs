@@ -5,12 +5,16 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use magnum_tests::capi_deployment::{CapiDeployment, Origin};
 use magnum_tests::deployment::Api;
+use magnum_tests::kubernetes_front::KubernetesFront;
 use magnum_tests::openstack_command::OpenstackCommand;
 use magnum_tests::process::Program;
 use magnum_tests::{probe, wait};
 use serde_json::{Value, json};
 
 pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// The finalizer of the tests.
+const KEEPS: &str = "tests.example/keeps";
 
 /// A tenant who has one cluster, `mine`, under our API and whoever is conductor.
 pub struct Tenant {
@@ -35,6 +39,13 @@ impl Tenant {
         let capi = CapiDeployment::new(origin).await?;
         let conductor = capi.python_conductor().await?;
         Self::under(capi, conductor, origin).await
+    }
+
+    /// Of our driver, for which the management cluster is behind a line that a test controls.
+    pub async fn behind_a_front() -> Result<(Self, KubernetesFront)> {
+        let (capi, front) = CapiDeployment::behind_a_front().await?;
+        let conductor = capi.conductor().await?;
+        Ok((Self::under(capi, conductor, Origin::Shipped).await?, front))
     }
 
     async fn under(mut capi: CapiDeployment, conductor: Program, origin: Origin) -> Result<Self> {
@@ -179,9 +190,40 @@ impl Tenant {
     }
 
     /// Has machine deployments of these node groups fail.
-    pub async fn fail_node_groups(&self, names: &[&str]) -> Result<()> {
+    pub async fn fail_node_groups(&mut self, names: &[&str]) -> Result<()> {
+        let (_, stack) = self.identity().await?;
         let management = self.capi.management;
-        management.fail_node_groups(&self.namespace, names).await
+        management.fail_node_groups(&self.namespace, &stack, names).await
+    }
+
+    /// How many looks have begun at the cluster's status, and at its health.
+    pub async fn looks(&self) -> Result<(u64, u64)> {
+        let db = probe::open(&self.capi.deployment.database).await?;
+        let query = "SELECT CAST(p.lease_epoch AS CHAR) AS line FROM conductor_cluster_poll p \
+                     UNION ALL SELECT CAST(h.lease_epoch AS CHAR) AS line FROM conductor_cluster_health h";
+        let found = db.run(move |conn| probe::lines(conn, query)).await?;
+        match found.as_slice() {
+            [status, health] => Ok((status.parse()?, health.parse()?)),
+            other => anyhow::bail!("{other:?}"),
+        }
+    }
+
+    /// Has something that the tests see to keep the cluster's object from going, or nothing any more.
+    pub async fn keep(&mut self, keeps: bool) -> Result<()> {
+        let (_, stack) = self.identity().await?;
+        let path = format!(
+            "/apis/cluster.x-k8s.io/v1beta1/namespaces/{}/clusters/{stack}",
+            self.namespace
+        );
+        let kubernetes = self.capi.management.kubernetes;
+        let mut finalizers = kubernetes.get(&path).await?["metadata"]["finalizers"].take();
+        let all = finalizers.as_array_mut().context("no finalizers")?;
+        match keeps {
+            true => all.push(KEEPS.into()),
+            false => all.retain(|one| *one != KEEPS),
+        }
+        let patch = json!({"metadata": {"finalizers": finalizers}});
+        kubernetes.merge(&path, &patch).await
     }
 
     /// What there is of the cluster in the management cluster, as `kind name`.
@@ -247,6 +289,11 @@ impl Tenant {
     /// Has Python's conductor delete the cluster, and waits until it is gone.
     pub async fn delete_by_python(&mut self) -> Result<()> {
         self.run("cluster delete mine").await?;
+        self.is_gone().await
+    }
+
+    /// Waits until the cluster is gone.
+    pub async fn is_gone(&mut self) -> Result<()> {
         let openstack = &mut self.openstack;
         wait::until("the cluster to be gone", PATIENCE, async || {
             let listed = openstack.coe("cluster list -f json").await?;
