@@ -3,8 +3,9 @@
 //! One watch for each kind and process. A look at a thousand clusters reads what the watches have told meanwhile.
 //!
 //! Guarantees: what is told is a state that the API server has had, at most [`BEHIND`] ago, also when the network swallows all that is
-//! sent. From the moment at which a watch fails until the kind was listed anew, nothing is told. Each kind is listed anew every ten
-//! minutes besides, so that an event that never came does not stay unnoticed.
+//! sent. From the moment at which a watch fails until the kind was listed anew, nothing is told; of a kind that may be missing, and is not
+//! served, that it has no objects. Each kind is listed anew every ten minutes besides, so that an event that never came does not stay
+//! unnoticed.
 //!
 //! Not guaranteed: that it is the newest state, or one of the same moment as that of another kind. Who ends something by it reads it
 //! live before.
@@ -36,7 +37,7 @@ const ONE_WATCH: u32 = 60;
 const SILENT_FOR: Duration = Duration::from_secs(70);
 /// The most that what is told can be behind: a watch that hears nothing, and the next one, which nobody answers.
 pub const BEHIND: Duration = Duration::from_secs(70 + 5 + 70);
-/// Time between two lists of the same kind; also for kinds that are not there, or that the account may not read.
+/// Time between two lists of the same kind; also where it may be missing and is, or the account may not read it.
 const LISTED_ANEW: Duration = Duration::from_mins(10);
 /// Pauses after failures.
 const AGAIN: RetryPolicy = RetryPolicy {
@@ -51,6 +52,8 @@ const AGAIN: RetryPolicy = RetryPolicy {
 pub struct Watched {
     /// The kind.
     pub kind: Kind,
+    /// Whether a management cluster may do without it: then it has no objects.
+    pub may_be_missing: bool,
     /// The label by whose value objects are found; without one it is their name.
     pub found_by: Option<&'static str>,
     /// What is kept of an object, of which this gets all but the metadata.
@@ -104,12 +107,6 @@ impl Watches {
         let room = room.read().ok()?;
         Some(room.known.as_ref()?.found(namespace, key))
     }
-
-    /// Whether all kinds are known.
-    pub fn are_current(&self) -> bool {
-        let is_known = |room: &Shared| room.read().is_ok_and(|room| room.known.is_some());
-        self.rooms.iter().all(|(_, room)| is_known(room))
-    }
 }
 
 /// Watches a kind for ever.
@@ -117,6 +114,7 @@ async fn follow(client: Client, watched: Watched, room: Shared, failures: Arc<Fa
     let api = Api::all_with(client, &watched.kind.resource());
     let kind = watched.kind.plural;
     let mut delays = AGAIN.delays();
+    let _forgets = Forgets(Arc::clone(&room));
     loop {
         let listed = || {
             failures.passed(kind);
@@ -125,19 +123,31 @@ async fn follow(client: Client, watched: Watched, room: Shared, failures: Arc<Fa
         let Err(error) = until_it_ends(&api, watched, &room, listed).await else {
             continue;
         };
-        let refused = refusal(&error);
-        let pause = match refused {
-            Some(401 | 403 | 404) => LISTED_ANEW,
-            _ => delays.next_delay(),
+        let pause = match refusal(&error) {
+            Some(404) if watched.may_be_missing => {
+                written(&room, |room| room.known = Some(Kept::default()));
+                failures.passed(kind);
+                LISTED_ANEW
+            }
+            refused => {
+                written(&room, |room| room.known = None);
+                failures.failed(kind, &error);
+                match refused {
+                    Some(401 | 403) => LISTED_ANEW,
+                    _ => delays.next_delay(),
+                }
+            }
         };
-        if refused == Some(404) {
-            // What is not installed has no objects, which is known.
-            written(&room, |room| room.known = Some(Kept::default()));
-        } else {
-            written(&room, |room| room.known = None);
-            failures.failed(kind, &error);
-        }
         sleep(pause).await;
+    }
+}
+
+/// Whatever ends a watch, a panic too: nothing is known afterwards.
+struct Forgets(Shared);
+
+impl Drop for Forgets {
+    fn drop(&mut self) {
+        written(&self.0, |room| room.known = None);
     }
 }
 
@@ -200,3 +210,45 @@ const _: () = assert!(
     BEHIND.as_secs() == 2 * SILENT_FOR.as_secs() + CONNECT_WITHIN.as_secs()
         && SILENT_FOR.as_secs() > ONE_WATCH as u64
 );
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::objects::CLUSTER;
+
+    const CLUSTERS: Watched = Watched {
+        kind: CLUSTER,
+        may_be_missing: false,
+        found_by: None,
+        kept: Value::clone,
+    };
+
+    fn cluster(name: &str) -> DynamicObject {
+        serde_json::from_value(json!({"metadata": {"name": name, "namespace": "room"}})).unwrap()
+    }
+
+    fn known(room: &Room) -> Option<[usize; 2]> {
+        let known = room.known.as_ref()?;
+        Some(["a", "b"].map(|name| known.found("room", name).len()))
+    }
+
+    #[test]
+    fn what_was_known_counts_until_the_next_list_is_whole() {
+        let mut room = Room::default();
+        for (event, expected) in [
+            (Event::Init, None),
+            (Event::InitApply(cluster("a")), None),
+            (Event::InitDone, Some([1, 0])),
+            (Event::Init, Some([1, 0])),
+            (Event::InitApply(cluster("b")), Some([1, 0])),
+            (Event::InitDone, Some([0, 1])),
+            (Event::Apply(cluster("a")), Some([1, 1])),
+            (Event::Delete(cluster("b")), Some([1, 0])),
+        ] {
+            room.take(event, CLUSTERS);
+            assert_eq!(known(&room), expected);
+        }
+    }
+}

@@ -31,6 +31,7 @@ pub const WATCHED: &[Watched] = &[
 const fn by_name(kind: Kind, kept: fn(&Value) -> Value) -> Watched {
     Watched {
         kind,
+        may_be_missing: false,
         found_by: None,
         kept,
     }
@@ -39,6 +40,7 @@ const fn by_name(kind: Kind, kept: fn(&Value) -> Value) -> Watched {
 const fn addon(kind: Kind) -> Watched {
     Watched {
         kind,
+        may_be_missing: true,
         found_by: Some(OF_CLUSTER),
         kept: phase,
     }

@@ -84,6 +84,7 @@ mod tests {
 
     const BY_LABEL: Watched = Watched {
         kind: HELM_RELEASE,
+        may_be_missing: true,
         found_by: Some("of"),
         kept: |object| object["status"]["phase"].clone(),
     };
