@@ -56,7 +56,8 @@ pub async fn of(
 }
 
 /// Whether a conductor without a journal has begun. Where there are both kinds, a row that has changed proves nothing:
-/// one of ours may have reported the cluster's health.
+/// one of ours may have reported the cluster's health; nor does one that is in progress while one of ours is at work, which may be
+/// for what was asked for before.
 fn by_row(
     connection: &mut AnyConnection,
     before: &Cluster,
@@ -65,7 +66,10 @@ fn by_row(
 ) -> Result<Acceptance, StoreError> {
     let begun = !is_in_progress(before.status) && is_in_progress(now.status);
     let changed = before.updated_at != now.updated_at;
-    if begun || (changed && !announced_drivers::any(connection, announced_within)?) {
+    if begun && !read::operations::is_at_work(connection, &now.uuid)? {
+        return Ok(Acceptance::Accepted);
+    }
+    if changed && !announced_drivers::any(connection, announced_within)? {
         return Ok(Acceptance::Accepted);
     }
     Ok(Acceptance::Pending)

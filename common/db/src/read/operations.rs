@@ -83,6 +83,20 @@ pub fn refusal_of(conn: &mut AnyConnection, message: &MessageId) -> Result<Optio
     Ok(found.map(|(state, reason)| (state == REFUSED).then(|| reason.unwrap_or_default())))
 }
 
+/// Whether a conductor of ours is at work on an operation of this cluster.
+///
+/// # Errors
+/// When the database fails.
+pub fn is_at_work(conn: &mut AnyConnection, cluster: &ClusterUuid) -> Result<bool, DbError> {
+    use conductor_operation::dsl as op;
+    let at_work: Option<i64> = op::conductor_operation
+        .filter(op::running_key.eq(cluster.as_str().to_owned()))
+        .select(op::id)
+        .first(conn)
+        .optional()?;
+    Ok(at_work.is_some())
+}
+
 /// The state of an operation that no conductor was allowed to begin.
 const REFUSED: &str = "refused";
 
