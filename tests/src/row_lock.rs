@@ -10,12 +10,11 @@ use diesel::{Connection as _, MysqlConnection, PgConnection};
 
 use crate::{Backend, TestDatabase};
 
-/// The rows are held until this is dropped.
+/// The rows are held until this is dropped, and free when that has returned.
 pub struct RowLock {
-    _session: Session,
+    session: Session,
 }
 
-#[expect(dead_code, reason = "a session holds its locks by being there")]
 enum Session {
     Mariadb(MysqlConnection),
     Postgres(PgConnection),
@@ -49,8 +48,19 @@ impl RowLock {
                     Session::Postgres(session)
                 }
             };
-            Ok(Self { _session: session })
+            Ok(Self { session })
         })
         .await?
+    }
+}
+
+/// A session that just ends is noticed by the server a moment later.
+impl Drop for RowLock {
+    fn drop(&mut self) {
+        // With a server that is gone, its locks are.
+        let _ended = match &mut self.session {
+            Session::Mariadb(session) => session.batch_execute("ROLLBACK"),
+            Session::Postgres(session) => session.batch_execute("ROLLBACK"),
+        };
     }
 }

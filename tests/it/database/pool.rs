@@ -182,7 +182,8 @@ on_every_database! {
     }
 }
 
-/// Two transactions that take the same two rows in opposite order, at the same time.
+/// Two transactions that take the same two rows in opposite order, at the same time. Returns how often they were run: one of them
+/// once more, and again if it was faster than the other, whose row had become free.
 async fn crossed(db: &Database) -> Result<u32> {
     db.run(|conn| {
         insert(conn, "p", 0)?;
@@ -222,14 +223,14 @@ async fn crossed(db: &Database) -> Result<u32> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deadlock_on_mariadb_is_run_again() -> Result<()> {
     let db = probe::migrated(&TestDatabase::empty(magnum_tests::Backend::Mariadb).await?).await?;
-    assert_eq!(crossed(&db).await?, 3);
+    assert!(crossed(&db).await? >= 3);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deadlock_on_postgres_is_run_again() -> Result<()> {
     let db = probe::migrated(&TestDatabase::empty(magnum_tests::Backend::Postgres).await?).await?;
-    assert_eq!(crossed(&db).await?, 3);
+    assert!(crossed(&db).await? >= 3);
     Ok(())
 }
 
