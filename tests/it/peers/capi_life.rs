@@ -8,6 +8,7 @@
 mod conductors;
 mod interrupted;
 mod misbehaving;
+mod side_by_side;
 mod tenant;
 
 use anyhow::{Context as _, Result, ensure};

@@ -34,6 +34,11 @@ impl Tenant {
         Ok(())
     }
 
+    /// Starts Python's conductor beside ours.
+    pub async fn python_beside(&self) -> Result<Program> {
+        self.capi.python_conductor().await
+    }
+
     /// From now on every helm stops before its first object.
     pub fn hold_helm(&self) -> Result<()> {
         self.capi.helm.hold()

@@ -108,6 +108,11 @@ impl Tenant {
     /// Runs a command that begins what Python's conductor does, and waits until the cluster has this status.
     pub async fn change_by_python(&mut self, line: &str, status: &str) -> Result<Value> {
         self.run(line).await?;
+        self.status(status).await
+    }
+
+    /// Waits until the cluster has this status.
+    pub async fn status(&mut self, status: &str) -> Result<Value> {
         let openstack = &mut self.openstack;
         wait::until(status, PATIENCE, async || {
             let shown = openstack.coe("cluster show mine -f json").await?;
@@ -133,6 +138,11 @@ impl Tenant {
             .collect();
         ensure!(failed.is_empty(), "{line}: {failed:#?}");
         Ok(())
+    }
+
+    /// How many operations our conductors have recorded.
+    pub async fn operations(&self) -> Result<usize> {
+        Ok(self.capi.deployment.operations().await?.len())
     }
 
     /// The cluster's uuid, and its name in the management cluster.
