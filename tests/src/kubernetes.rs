@@ -161,12 +161,6 @@ impl Kubernetes {
         self.address
     }
 
-    /// The API server's process.
-    pub async fn pid(&self) -> Result<u32> {
-        let server = self.server.lock().await;
-        Ok(server.as_ref().context("it was killed")?.pid())
-    }
-
     /// `kill -9` of the API server.
     pub async fn kill(&self) -> Result<()> {
         end(&self.server).await

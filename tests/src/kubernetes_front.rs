@@ -3,7 +3,6 @@
 //! | fault | the server | the client |
 //! |---|---|---|
 //! | [`Fault::Status`] | never sees the request | gets this status |
-//! | [`Fault::Late`] | sees it at once | gets the answer later |
 //! | [`Fault::Expired`] | never sees the watch | is told that its version is too old, as the first event |
 //! | [`KubernetesFront::cut`] | sees nothing any more | loses its connections, and gets no new ones |
 //!
@@ -12,7 +11,6 @@
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
@@ -42,8 +40,6 @@ type Answer = Response<BoxBody<Bytes, hyper::Error>>;
 pub enum Fault {
     /// It is refused.
     Status(u16),
-    /// Its answer comes later.
-    Late(Duration),
     /// It is a watch, and what it wants to go on from is no longer kept.
     Expired,
 }
@@ -217,11 +213,6 @@ impl Line {
                     "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                     "message": "too old resource version", "reason": "Expired", "code": 410}});
                 Ok(said(StatusCode::OK, &format!("{event}\n")))
-            }
-            Some(Fault::Late(delay)) => {
-                let answer = self.passed(request).await;
-                tokio::time::sleep(delay).await;
-                answer
             }
             None => self.passed(request).await,
         }

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_known_counts_until_the_next_list_is_whole() {
+    fn known_objects_stay_until_the_next_list_is_complete() {
         let mut room = Room::default();
         for (event, expected) in [
             (Event::Init, None),

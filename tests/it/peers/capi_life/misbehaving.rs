@@ -43,7 +43,7 @@ async fn looks_at_a_cluster_that_does_not_change_ask_the_management_cluster_noth
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_happens_while_watches_are_broken_is_seen_afterwards() -> Result<()> {
+async fn changes_made_while_watches_are_broken_are_seen_when_they_recover() -> Result<()> {
     let (mut tenant, front) = Tenant::behind_a_front().await?;
     create(&mut tenant).await?;
     let (uuid, stack) = tenant.identity().await?;
@@ -69,7 +69,7 @@ async fn what_happens_while_watches_are_broken_is_seen_afterwards() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_management_cluster_refuses_for_now_is_done_later() -> Result<()> {
+async fn requests_that_the_management_cluster_refuses_for_now_are_made_again() -> Result<()> {
     let (mut tenant, front) = Tenant::behind_a_front().await?;
     templates(&mut tenant).await?;
     for (method, words, fault) in [
