@@ -3,6 +3,7 @@
 //! Each test has its own. Conductors and APIs share everything but their names and ports, as on several hosts;
 //! the scripted driver writes down what they have it do.
 
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,10 +58,10 @@ impl Deployment {
     pub async fn on(database: TestDatabase, vhost: Vhost) -> Result<Self> {
         let folder = run_dir()?.folder("deployment")?;
         let record = DriverRecord::new(folder.join("record"));
-        std::fs::create_dir_all(record.folder())?;
+        fs::create_dir_all(record.folder())?;
         let images = folder.join("images.json");
         let catalog = json!([{"id": "0c6bd6d8-4ac2-4e5e-9f24-0d5d1e4f8d6f", "name": IMAGE, "properties": {"magnum_distro": "ubuntu"}}]);
-        std::fs::write(&images, catalog.to_string())?;
+        fs::write(&images, catalog.to_string())?;
         let config = ConfigFile::for_test(&database.url(), &vhost.transport_url(), &folder)
             .set("api", "image_catalog_file", images.display())
             .set("drivers", "driver_path", drivers().display())
@@ -177,6 +178,16 @@ impl Deployment {
     /// A conductor that takes requests.
     pub async fn conductor(&self, name: &str) -> Result<Program> {
         self.conductor_launch(name).await?.start().await
+    }
+
+    /// The metrics of the conductor `name`, as its administrator's port shows them.
+    pub async fn metrics(&self, name: &str) -> Result<String> {
+        let config = fs::read_to_string(self.folder.join(format!("{name}.conf")))?;
+        let mut lines = config.lines();
+        let admin = lines.find_map(|line| line.strip_prefix("admin_listen = "));
+        let admin = admin.context("the admin address")?;
+        let answer = reqwest::get(format!("http://{admin}/metrics")).await?;
+        Ok(answer.error_for_status()?.text().await?)
     }
 
     /// An API that takes requests.

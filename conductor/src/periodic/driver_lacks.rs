@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use magnum_drivers::DriverInfo;
 use magnum_telemetry::field;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +21,8 @@ const INTERVAL: Duration = Duration::from_mins(5);
 /// A driver that has not answered by then is asked again in the next round.
 const ANSWER_WITHIN: Duration = Duration::from_mins(2);
 
-/// What each driver lacked when it was asked last.
-type Known = BTreeMap<String, Vec<String>>;
+/// What each driver lacked when it was asked last, by its name and its version.
+type Known = BTreeMap<(String, String), Vec<String>>;
 
 /// Asks until `shutdown`.
 pub async fn run(registry: Registry, shutdown: CancellationToken) {
@@ -42,32 +43,43 @@ async fn round(registry: &Registry, known: &mut Known) {
         .iter()
         .filter_map(|info| loaded.get(&info.name, &info.version.to_string()))
         .collect();
-    known.retain(|name, _| {
-        let is_loaded = drivers.iter().any(|driver| driver.info().to_string() == *name);
-        if !is_loaded {
-            metrics::gauge!(metric::DRIVER_LACKS, "driver" => name.clone()).set(0.0);
-        }
-        is_loaded
-    });
+    let mut lacking: BTreeMap<String, usize> = known.keys().map(|(name, _)| (name.clone(), 0)).collect();
+    known.retain(|known, _| drivers.iter().any(|driver| key(driver.info()) == *known));
     for driver in drivers {
-        let name = driver.info().to_string();
-        let Ok(lacks) = timeout(ANSWER_WITHIN, driver.lacks()).await else {
-            continue;
-        };
-        metrics::gauge!(metric::DRIVER_LACKS, "driver" => name.clone()).set(lacks.len() as f64);
-        let before = known.insert(name.clone(), lacks.clone()).unwrap_or_default();
-        if before == lacks {
-            continue;
+        let info = driver.info();
+        if let Ok(lacks) = timeout(ANSWER_WITHIN, driver.lacks()).await {
+            let before = known.insert(key(info), lacks.clone()).unwrap_or_default();
+            if before != lacks {
+                tell(info, &lacks);
+            }
         }
-        if lacks.is_empty() {
-            tracing::info!({ field::DRIVER } = name, "the driver has all that it needs again");
-        } else {
-            let lacks = lacks.join("; ");
-            tracing::warn!(
-                { field::DRIVER } = name,
-                lacks,
-                "the driver lacks what it needs: requests that need it wait until it is there"
-            );
-        }
+    }
+    // The versions of a driver together, as in other metrics.
+    for ((name, _), lacks) in known {
+        *lacking.entry(name.clone()).or_default() += lacks.len();
+    }
+    for (name, count) in lacking {
+        metrics::gauge!(metric::DRIVER_LACKS, "driver" => name).set(count as f64);
+    }
+}
+
+fn key(info: &DriverInfo) -> (String, String) {
+    (info.name.clone(), info.version.to_string())
+}
+
+fn tell(info: &DriverInfo, lacks: &[String]) {
+    let driver = info.to_string();
+    if lacks.is_empty() {
+        tracing::info!(
+            { field::DRIVER } = driver,
+            "the driver has all that it needs again"
+        );
+    } else {
+        let lacks = lacks.join("; ");
+        tracing::warn!(
+            { field::DRIVER } = driver,
+            lacks,
+            "the driver lacks what it needs: requests that need it wait until it is there"
+        );
     }
 }

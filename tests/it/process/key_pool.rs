@@ -102,16 +102,8 @@ async fn an_idle_conductor_fills_the_pool_and_metrics_and_status_show_it() -> Re
     deployment.set("certificates", "key_type", "rsa-2048");
     deployment.set("certificates", "key_pool_size", 3);
     let mut conductor = deployment.conductor("one").await?;
-    let config = std::fs::read_to_string(deployment.folder.join("one.conf"))?;
-    let admin = config
-        .lines()
-        .find_map(|line| line.strip_prefix("admin_listen = "))
-        .context("the admin address")?;
     wait::until("a full pool in the metrics", PATIENCE, async || {
-        let metrics = reqwest::get(format!("http://{admin}/metrics"))
-            .await?
-            .text()
-            .await?;
+        let metrics = deployment.metrics("one").await?;
         ensure!(metrics.contains("\nmagnum_key_pool_keys 3\n"), "{metrics}");
         Ok(())
     })

@@ -17,15 +17,6 @@ use crate::conductor::example_drivers::{disk_nodes, install_disk};
 const PATIENCE: Duration = Duration::from_secs(90);
 const EVENT: &str = "magnum.cluster.metrics.update";
 
-async fn metrics(deployment: &Deployment, conductor: &str) -> Result<String> {
-    let config = fs::read_to_string(deployment.folder.join(format!("{conductor}.conf")))?;
-    let mut lines = config.lines();
-    let admin = lines.find_map(|line| line.strip_prefix("admin_listen = "));
-    let admin = admin.context("the admin address")?;
-    let answer = reqwest::get(format!("http://{admin}/metrics")).await?;
-    Ok(answer.error_for_status()?.text().await?)
-}
-
 /// The lines of `name` that are about the cluster.
 fn lines<'a>(metrics: &'a str, name: &str, cluster: &str) -> Vec<&'a str> {
     let start = format!("{name}{{cluster=\"{cluster}\"");
@@ -74,7 +65,7 @@ async fn utilisation_is_shown_and_notified_until_the_cluster_is_gone() -> Result
     let senseless = build(&api.rest, "s", json!({"disk_monitor": "senseless"})).await?;
 
     let shown = wait::until("the cluster in the metrics", PATIENCE, async || {
-        let text = metrics(&deployment, "one").await?;
+        let text = deployment.metrics("one").await?;
         ensure!(
             !lines(&text, "magnum_cluster_memory_used_bytes", &cluster).is_empty(),
             "{text}"
@@ -135,7 +126,7 @@ async fn utilisation_is_shown_and_notified_until_the_cluster_is_gone() -> Result
         .wait_log("cluster.cpu_percent must be 100 at most, it is 250", PATIENCE)
         .await?;
     wait::until("more looks at the senseless cluster", PATIENCE, async || {
-        let text = metrics(&deployment, "one").await?;
+        let text = deployment.metrics("one").await?;
         let failed = "magnum_utilisation_polls_total{outcome=\"failed\"} ";
         let looks = text.lines().find_map(|line| line.strip_prefix(failed));
         let looks: u64 = looks.context("no look has failed")?.parse()?;
@@ -149,7 +140,7 @@ async fn utilisation_is_shown_and_notified_until_the_cluster_is_gone() -> Result
         .count();
     ensure!(said == 1, "said {said} times");
     ensure!(
-        !metrics(&deployment, "one").await?.contains(&senseless),
+        !deployment.metrics("one").await?.contains(&senseless),
         "it is shown"
     );
     for uuid in [&cluster, &senseless] {
@@ -163,7 +154,7 @@ async fn utilisation_is_shown_and_notified_until_the_cluster_is_gone() -> Result
         .expect(204)?;
     api.rest.wait_gone(&cluster, PATIENCE).await?;
     wait::until("no figures of a cluster that is gone", PATIENCE, async || {
-        let text = metrics(&deployment, "one").await?;
+        let text = deployment.metrics("one").await?;
         ensure!(!text.contains(&cluster), "{text}");
         Ok(())
     })
@@ -178,7 +169,7 @@ async fn without_the_option_utilisation_is_shown_but_not_notified() -> Result<()
     let api = deployment.api().await?;
     let cluster = build(&api.rest, "c", json!({})).await?;
     wait::until("the cluster in the metrics", PATIENCE, async || {
-        let text = metrics(&deployment, "one").await?;
+        let text = deployment.metrics("one").await?;
         ensure!(
             !lines(&text, "magnum_cluster_cpu_percent", &cluster).is_empty(),
             "{text}"

@@ -115,5 +115,12 @@ async fn a_conductor_says_what_its_driver_lacks_in_the_management_cluster() -> R
         ensure!(log.contains(lacks), "{log}");
         Ok(())
     })
+    .await?;
+    wait::until("the number of them in the metrics", PATIENCE, async || {
+        let metrics = capi.deployment.metrics("ours").await?;
+        let lacks = "\nmagnum_driver_lacks{driver=\"k8s_capi_helm_v1\"} 1\n";
+        ensure!(metrics.contains(lacks), "{metrics}");
+        Ok(())
+    })
     .await
 }
